@@ -73,9 +73,6 @@ def test_a_backtest_fails_by_half_of_the_value_in_the_median(errors: tuple[float
     assert Backtest(8, missed).findings  # small errors, but no interval held
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the diagnosis from times alone no longer asks where the workers ran: a gap, not a wish"
-)
 def test_workers_on_machines_of_their_own_share_no_memory() -> None:
     """The same times are blamed on contention less where every worker has a machine of its own."""
     truth = Truth(causes=("contention",), contention=0.1, contention_form="log", noise=0.02)

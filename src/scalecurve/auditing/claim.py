@@ -296,7 +296,7 @@ def load_claim(
 
     Without a source it is the bare claim `workers=256, speedup=180`.
     """
-    options = options or ReadOptions.checked(regime)
+    options = options or ReadOptions.checked(regime=regime)
     if source is None:
         return _bare_claim(workers, speedup, efficiency, options)
     if Path(source).suffix == ".toml":

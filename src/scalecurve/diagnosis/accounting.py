@@ -21,7 +21,7 @@ from scalecurve.diagnosis.causes import (
     SERIAL,
     STRAGGLER,
     WAITING_CAUSES,
-)
+)  # fmt: skip
 from scalecurve.diagnosis.evidence_in_phases import (
     PARTS,
     Runs,
@@ -32,7 +32,7 @@ from scalecurve.diagnosis.evidence_in_phases import (
     lost_parts,
     more_work,
     tells_apart,
-)
+)  # fmt: skip
 from scalecurve.diagnosis.phases import KINDS, Account, SlowHost, find_slow_host
 from scalecurve.document import JsonRecord
 from scalecurve.findings import Finding, info, warning
@@ -78,9 +78,12 @@ class Accounting:
         return all(tells_apart(account) for runs in self.by_k.values() for account in runs)
 
     def worker_time(self, k: int) -> dict[str, tuple[float, float, float]]:
-        """The share of all worker-seconds in each part at one K, with its 90 % interval over the runs."""
+        """The share of all worker-seconds in each part at one K, with its 90 % interval over the runs; empty where it
+        was not recorded."""
         from scipy.special import stdtrit
 
+        if k not in self.by_k:
+            return {}
         shares = count(self.by_k[k]).shares
         mean, n = shares.mean(axis=0), len(shares)
         half = SINGLE_RUN_ERROR * mean
@@ -150,14 +153,15 @@ class Accounting:
             return f"{name} takes {shares['collectives']:.0%} of worker time {where}{also}."
         if cause == STRAGGLER and self.slow_host is not None:
             return f"{waits} for host {self.slow_host.host}, {self.slow_host.factor:.2f} times as slow as the others."
-        if cause in WAITING_CAUSES:
+        if cause in (*WAITING_CAUSES, "waiting"):
             return f"{waits}: {self._waited_for(cause)}."
-        if cause in (CONTENTION, REPEATED):
+        if cause in (CONTENTION, REPEATED, "slower-compute"):
             ratio = self._growth()
             more = more_work(self.by_k, weak=self.weak) or 1.0
             if cause == REPEATED and more > 1.0:
                 return f"The workers do {more:.2f} times the work of K = {next(iter(self.by_k))} {where}."
-            return f"The same compute takes {ratio:.2f} times the worker time {where}."
+            same = "The compute" if cause == "slower-compute" else "The same compute"
+            return f"{same} takes {ratio:.2f} times the worker time of K = {next(iter(self.by_k))} {where}."
         if cause == SERIAL and shares["waiting"] < shares["outside phases"]:
             return f"A fixed part outside all phases takes {shares['outside phases']:.0%} of worker time {where}."
         if cause == SERIAL:
@@ -178,9 +182,10 @@ class Accounting:
         excess, _ = lasting(matrix)
         rank = int(np.argmax(excess))
         if cause != JITTER and excess[rank] > 0.02:
-            more = "has more work" if cause == IMBALANCE else "is slow"
-            return f"rank {rank} is busy {1 + float(excess[rank]):.2f} times the mean, it {more}"
+            why = {IMBALANCE: ", it has more work", STRAGGLER: ", it is slow"}.get(cause, "")
+            return f"rank {rank} is busy {1 + float(excess[rank]):.2f} times the mean{why}"
         return {
+            "waiting": "the last worker is another from step to step",
             IMBALANCE: "the shares of the work differ from step to step",
             STRAGGLER: "now one worker is late, now another, rarely and long",
             JITTER: "every step waits for another worker",
@@ -232,10 +237,6 @@ class Accounting:
         if all(len(own) == 1 for own in self.by_k.values()):
             message = "one run per K: lasting and passing slowness cannot be told apart"
             yield warning("single-run", message, remedy="repeat 5 times")
-
-
-def account_for(by_k: Runs, *, weak: bool) -> Accounting:
-    return Accounting(by_k, weak)
 
 
 def useful_seconds(runs: list[Account]) -> float:

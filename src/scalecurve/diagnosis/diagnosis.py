@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scalecurve.analysis.curve import curve_of, thinned, times_by_k
 from scalecurve.diagnosis import evidence_in_phases, evidence_in_times
-from scalecurve.diagnosis.accounting import ACCEPTABLE, Accounting, PopMetrics, account_for
+from scalecurve.diagnosis.accounting import ACCEPTABLE, Accounting, PopMetrics
 from scalecurve.diagnosis.causes import (
     ANSWERS,
+    COMMUNICATION,
+    CONTENTION,
+    FAMILIES,
     LOAD_CAUSES,
-    LOAD_MEANINGS,
-    LOAD_REMEDIES,
-    MEANINGS,
     MEASURE_AGAIN,
     NONE,
     OTHER,
-    REMEDIES,
     UNDETERMINED,
     WATCH_SERVER,
     answer,
+    by_family,
     chances_of,
     held_to_loss,
+    in_words,
     next_measurement,
     weights,
-)
+)  # fmt: skip
 from scalecurve.diagnosis.extensions import Extensions, extensions_of
 from scalecurve.diagnosis.phases import Account, accounts, has_phases
 from scalecurve.diagnosis.thread_states import ThreadLoss, thread_loss
@@ -42,7 +44,7 @@ from scalecurve.document import (
     Result,
     Tone,
     table,
-)
+)  # fmt: skip
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, Severity, info, warning
 from scalecurve.formats.loading import StudyLike, as_study
@@ -54,16 +56,23 @@ NEGLIGIBLE = 0.03  # a loss below 3 % of the worker-seconds is no bend
 MISFIT = 25.0  # chi-square over degrees of freedom from which no sum of terms follows the times
 POOR = 0.6  # a POP efficiency
 SMALL_SHARE = 0.05
-DISTURBANCES = (
-    "disturbed",
-    "oversubscribed",
-    "singletons",
-    "starved",
-)  # findings of a measurement that leave no cause to name
+DISTURBANCES = {  # findings of a measurement that leave no cause to name
+    "disturbed": "the runs were disturbed",
+    "oversubscribed": "there were more workers than cores",
+    "singletons": "the runs seem to be K copies of a job of size 1",
+    "starved": "the workers waited for a core {share:.0%} of worker time",
+}
 DISTURBED, LACK_OF_FIT = "disturbed", "lack of fit"
 FROM_TIMES, FROM_PHASES, FROM_OWN_TIMES = "samples of T(K) only", "phases of every worker", "the workers' own times"
 FROM_THREADS = "T(K) and the states of the threads"
-IN_WORDS = {OTHER: "something without a name here", NONE: "no loss at all"}
+IN_WORDS = {OTHER: "something without a name here", NONE: "no loss at all", "slower-compute": "slower compute"}
+MACHINES = re.compile(r"node|host|machine|instance|server", re.IGNORECASE)
+THREADS = re.compile(r"thread|core", re.IGNORECASE)
+IMPOSSIBLE = -2.5  # log odds of a cause that the placement leaves no room for: a shared machine, or messages
+CHANCES = (
+    (0.98, "almost certain"), (0.9, "very likely"), (0.75, "likely"), (0.5, "more likely than not"), (0.0, "likeliest"),
+)  # fmt: skip
+SURE = 0.9
 _POP_ROWS = (
     ("global efficiency", "global_efficiency"),
     ("- parallel efficiency", "parallel_efficiency"),
@@ -110,16 +119,13 @@ class CauseRow:
         return row | {"pop": self.pop.to_dict() if self.pop else None}
 
 
-def in_words(probability: float) -> str:
+def chance_words(probability: float) -> str:
     """A probability as people say it."""
-    levels = (
-        (0.98, "almost certain"),
-        (0.9, "very likely"),
-        (0.75, "likely"),
-        (0.5, "more likely than not"),
-        (0.0, "the likeliest"),
-    )
-    return next(words for least, words in levels if probability >= least)
+    return next(words for least, words in CHANCES if probability >= least)
+
+
+def _said(name: str) -> str:
+    return IN_WORDS.get(name, name)
 
 
 def either(words: list[str]) -> str:
@@ -130,10 +136,11 @@ def either(words: list[str]) -> str:
 class Diagnosis(Result):
     """The cause of the bend, or the set that holds it; `basis` says what was looked at.
 
-    `cause` is "undetermined" unless one cause is likely enough alone.  `candidates` are the causes that are still
-    possible, the likeliest first; they hold the true one with the chance `probability`.  `separate_by` is the one
-    measurement, not yet made, that tells them apart.  `reason` is "disturbed" or "lack of fit" where nothing can be
-    said at all.  `counted` is what was counted, in a sentence.
+    `cause` is one of CAUSES, a family of them ("waiting", "slower-compute"), or "undetermined"; `probability` is its
+    chance, or that of all candidates where it is undetermined.  `candidates` are the causes that are still possible,
+    the likeliest first, and `groups` the same with families as one.  `separate_by` is the one measurement, not yet
+    made, that tells them apart.  `reason` is "disturbed" or "lack of fit" where nothing can be said at all.  `counted`
+    is what was counted, in a sentence.
     """
 
     name: str
@@ -142,6 +149,7 @@ class Diagnosis(Result):
     cause: str
     probability: float
     candidates: tuple[str, ...]
+    groups: tuple[str, ...]
     separate_by: str | None
     reason: str | None
     basis: str
@@ -151,20 +159,21 @@ class Diagnosis(Result):
     evidence: tuple[str, ...]
     findings: tuple[Finding, ...]
 
-    JSON = (
-        "name regime cause probability candidates separate_by reason basis counted causes by_k evidence remedy findings"
+    JSON = (  # fmt: skip
+        "name regime cause probability candidates groups separate_by reason basis counted causes by_k evidence "
+        "remedy findings"
     )
 
     @property
     def remedy(self) -> str:
         if self.cause == UNDETERMINED:
             return self.separate_by or MEASURE_AGAIN
-        return (REMEDIES | LOAD_REMEDIES if is_load(self.k_unit) else REMEDIES)[self.cause]
+        return in_words("remedy", load=is_load(self.k_unit))[self.cause]
 
     @property
     def meanings(self) -> Mapping[str, str]:
         """What each cause is, in the words of the job: workers that share it, or clients of a server."""
-        return MEANINGS | LOAD_MEANINGS if is_load(self.k_unit) else MEANINGS
+        return in_words("meaning", load=is_load(self.k_unit))
 
     @property
     def sentence(self) -> str:
@@ -174,17 +183,17 @@ class Diagnosis(Result):
             return f"No cause named: {self._disturbance}."
         if self.reason == LACK_OF_FIT:
             return "No cause named: the times follow no mechanism, and no sum of two, that has a name here."
-        lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%} of worker time is lost {at}"
         if self.cause == NONE:
             return f"Nothing is lost beyond the noise up to K = {self.by_k[-1].k}."
         if self.candidates[0] == NONE:
             return f"Perhaps nothing is lost beyond the noise: E = {self.by_k[-1].efficiency:.2f} {at}."
         if self.counted is not None:
             return self.counted
+        lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%} of worker time is lost {at}"
         if self.cause != UNDETERMINED:
-            return f"{self.cause.capitalize()}: {lost} to {self.meanings[self.cause].split(' (')[0]}."
-        words = either([IN_WORDS.get(name, name) for name in self.candidates[:3]])
-        return f"{words.capitalize()}: {lost}."
+            probably = "" if self.probability >= SURE else f", probably ({self.probability:.0%})"
+            return f"{_said(self.cause).capitalize()}{probably}: {lost} to {self.meanings[self.cause].split(' (')[0]}."
+        return f"{either([_said(name) for name in self.groups[:3]]).capitalize()}: {lost}."
 
     @property
     def _disturbance(self) -> str:
@@ -193,27 +202,29 @@ class Diagnosis(Result):
         cores = found.get("disturbed", {}).get("foreign_cores")
         if isinstance(cores, int | float):
             return f"other programs used {cores:.1f} of your cores"
-        if "starved" in found:
-            return f"the workers waited for a core {found['starved']['share']:.0%} of worker time"
-        words = {
-            "disturbed": "the runs were disturbed",
-            "singletons": "the runs seem to be K copies of a job of size 1",
-        }
-        return next((words[code] for code in found if code in words), "there were more workers than cores")
+        code = next(iter(found), "oversubscribed")
+        return DISTURBANCES[code].format(**found.get(code, {}))
 
     @property
     def answer(self) -> Answer:
         if self.reason is not None:
             return Answer(decision=self.sentence, next=self.remedy)
-        if self.cause == UNDETERMINED:
-            likely = self.causes[0]
-            first = f"{IN_WORDS.get(likely.name, likely.name).capitalize()} is {in_words(likely.probability)}"
-            rest = either([IN_WORDS.get(name, name) for name in self.candidates[1:4]])
-            confidence = f"{first} ({likely.probability:.0%}), else {rest}."
-        else:
-            confidence = f"{self.cause.capitalize()} is {in_words(self.probability)} the main cause."
+        following = (self.separate_by if self.cause in FAMILIES else None) or self.remedy
         reason = self.evidence[0] if self.evidence else None
-        return Answer(decision=self.sentence, confidence=confidence, reason=reason, next=self.remedy)
+        return Answer(decision=self.sentence, confidence=self._how_sure(), reason=reason, next=following)
+
+    def _how_sure(self) -> str:
+        """How likely the cause is, and the finer question: which others, or which of its family, it may be."""
+        if len(self.candidates) == 1:
+            return f"{_said(self.cause).capitalize()} is {chance_words(self.probability)} the main cause."
+        likely = self.causes[0]
+        if self.cause in FAMILIES:
+            own = [f"{c.name} ({c.probability:.0%})" for c in self.causes if c.name in FAMILIES[self.cause]]
+            words = f"{_said(self.cause).capitalize()} is {chance_words(self.probability)} ({self.probability:.0%})"
+            return f"{words}; open is whether it is {either(own)}."
+        rest = either([_said(name) for name in self.candidates if name != likely.name][:3])
+        first = f"{_said(likely.name).capitalize()} is {chance_words(likely.probability)}"
+        return f"{first} ({likely.probability:.0%}), else {rest}."
 
     @property
     def ruled_out(self) -> tuple[str, ...]:
@@ -238,10 +249,7 @@ class Diagnosis(Result):
             (blocks if self.reason is None else details).append(self._worker_time())
         if self.reason is None:
             blocks.append(self._causes())
-            if self.basis not in (
-                FROM_TIMES,
-                FROM_THREADS,
-            ):  # from times alone shares would show the models, not the runs
+            if self._counts:
                 meanings = [(c.name, self.meanings[c.name]) for c in self.causes]
                 details += [self._shares(), table([Column("cause", "left"), Column("meaning", "left")], meanings)]
         if all(row.pop for row in self.by_k):
@@ -251,24 +259,26 @@ class Diagnosis(Result):
         title = f"{self.name}: why the curve bends"
         return Document(title, (*blocks, FindingList(shown)), details=tuple(details))
 
+    @property
+    def _counts(self) -> bool:
+        """Whether shares were counted: from times alone they would show the models, not the runs."""
+        return self.basis not in (FROM_TIMES, FROM_THREADS)
+
     def _causes(self) -> Block:
-        shown = [c for c in self.causes if c.name in self.candidates or c.share >= SMALL_SHARE]
-        if self.basis in (FROM_TIMES, FROM_THREADS):
-            rows = [(c.name, f"{min(c.probability, 0.99):.0%}", self.meanings[c.name]) for c in shown]
-            return table([Column("cause", "left"), "chance", Column("meaning", "left")], rows)
-        heads: list[Column | str] = [Column("cause", "left"), "chance", "share of the loss", "90 %"]
-        own = [
-            (c.name, f"{min(c.probability, 0.99):.0%}", f"{c.share:.0%}", f"{c.share_low:.0%} to {c.share_high:.0%}")
-            for c in shown
-        ]
-        return table(heads, own)
+        heads: list[Column | str] = [Column("cause", "left"), "chance"]
+        heads += ["share of the loss", "90 %"] if self._counts else [Column("meaning", "left")]
+        rows = []
+        for c in self.causes:
+            if c.name in self.candidates or c.share >= SMALL_SHARE:
+                counted = (f"{c.share:.0%}", f"{c.share_low:.0%} to {c.share_high:.0%}")
+                rest = counted if self._counts else (self.meanings[c.name],)
+                rows.append((c.name, f"{min(c.probability, 0.99):.0%}", *rest))
+        return table(heads, rows)
 
     def _worker_time(self) -> Block:
-        parts = [
-            name for name in self.by_k[-1].worker_time if any(row.worker_time[name][2] > 0.005 for row in self.by_k)
-        ]
+        parts = [part for part in self.by_k[-1].worker_time if any(r.worker_time[part][2] > 0.005 for r in self.by_k)]
         rows = [
-            [str(row.k), f"{row.efficiency:.2f}", *(_interval(row.worker_time[name]) for name in parts)]
+            [str(row.k), f"{row.efficiency:.2f}", *(_interval(row.worker_time[part]) for part in parts)]
             for row in self.by_k
         ]
         return table([f"K ({self.k_unit})", "E", *parts], rows, caption="Shares of worker time, 90 % intervals")
@@ -316,10 +326,13 @@ class Weighed:
     basis: str
     log_odds: Mapping[str, float]
     known: frozenset[str]
-    accounting: Accounting | None = None
-    threads: ThreadLoss | None = None
+    counted: Accounting | ThreadLoss | None = None
     misfit: float = 0.0
     numbers: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def accounting(self) -> Accounting | None:
+        return self.counted if isinstance(self.counted, Accounting) else None
 
 
 def diagnose(
@@ -340,25 +353,21 @@ def diagnose(
         fault = Fault("a diagnosis needs at least two worker counts", remedy="measure another K")
         raise InputError(fault, subject=study.name)
     weighed = weigh(study)
-    log_odds = extra.shift(weighed.log_odds)
-    used = weights(weighed.record)
-    load = is_load(study.k_unit)
-    chances = chances_of(log_odds, floor=used.floor, allowed=LOAD_CAUSES if load else ANSWERS)
-    weak = study.regime is Regime.WEAK
-    chances = held_to_loss(chances, evidence_in_times.loss_chance(times_by_k(study), weak=weak, beyond=NEGLIGIBLE))
-    verdict = answer(chances, used.covered)
+    used, load = weights(weighed.record), is_load(study.k_unit)
+    allowed = LOAD_CAUSES if load else ANSWERS
+    chances = chances_of(extra.shift(weighed.log_odds), floor=used.floor, allowed=allowed)
+    lost = evidence_in_times.loss_chance(times_by_k(study), weak=study.regime is Regime.WEAK, beyond=NEGLIGIBLE)
+    chances = held_to_loss(chances, lost)
+    verdict = answer(chances, used.covered, used.named)
     rows = _rows(study, weighed, chances)
-    findings = (*study.findings, *_findings(study, weighed, verdict.candidates), *extra.findings)
-    codes = {finding.code for finding in findings}
-    reason = None
-    if codes & set(DISTURBANCES) or any(run.oversubscribed for run in study.runs if run.counts):
-        reason = DISTURBED
-    elif weighed.misfit > MISFIT and verdict.cause != NONE:
-        reason = LACK_OF_FIT
     separate_by = None
-    if verdict.cause == UNDETERMINED:
+    if len(verdict.candidates) > 1:
         known = weighed.known | extra.known
         separate_by = WATCH_SERVER if load else next_measurement(chances, verdict.candidates, known)
+    counted = None
+    if weighed.counted is not None and verdict.candidates[0] != NONE:
+        cause = verdict.cause if verdict.cause in FAMILIES else verdict.candidates[0]
+        counted = weighed.counted.sentence(cause, study.k_unit)
     result = Diagnosis(
         name=study.name,
         k_unit=study.k_unit,
@@ -366,16 +375,20 @@ def diagnose(
         cause=verdict.cause,
         probability=verdict.probability,
         candidates=verdict.candidates,
+        groups=verdict.groups,
         separate_by=separate_by,
         reason=None,
         basis=weighed.basis,
         causes=_causes(chances, rows, weighed),
         by_k=rows,
-        counted=_counted(study, weighed, verdict.candidates[0]),
+        counted=counted,
         evidence=tuple(_evidence(study, weighed, extra)),
-        findings=findings,
+        findings=(*study.findings, *_findings(study, weighed, verdict.candidates), *extra.findings),
     )
-    return result if reason is None else _refused(result, reason)
+    disturbed = any(finding.code in DISTURBANCES for finding in result.findings)
+    if disturbed or any(run.oversubscribed for run in study.runs if run.counts):
+        return _refused(result, DISTURBED)
+    return _refused(result, LACK_OF_FIT) if weighed.misfit > MISFIT and verdict.cause != NONE else result
 
 
 def weigh(study: Study) -> Weighed:
@@ -389,27 +402,40 @@ def weigh(study: Study) -> Weighed:
     if telling and len({account.k for account in recorded}) >= 2:
         by_k = grouped(recorded)
         numbers = evidence_in_phases.evidence(by_k, weak=weak)
-        known = repeats | {"phases"} | _known(recorded)
         return Weighed(
             record="phases",
             basis=FROM_PHASES if phased else FROM_OWN_TIMES,
             log_odds=weights("phases").log_odds(numbers),
-            known=known,
-            accounting=account_for(by_k, weak=weak),
+            known=repeats | {"phases"} | _known(recorded),
+            counted=Accounting(by_k, weak),
             numbers=numbers,
         )
     times = times_by_k(study)
     numbers = evidence_in_times.evidence(times, weak=weak)
     record = "times weak" if weak else "times strong"
     log_odds = weights(record).log_odds(numbers)
+    for cause in without_room(study):
+        log_odds[cause] += IMPOSSIBLE
     threads = thread_loss(study, weak=weak)
-    basis = FROM_TIMES
-    if threads is not None:
-        basis, log_odds = FROM_THREADS, threads.shift(log_odds)
-    misfit = 10.0 ** numbers["misfit"] if len(times) > 3 else 0.0
     return Weighed(
-        record=record, basis=basis, log_odds=log_odds, known=repeats, threads=threads, misfit=misfit, numbers=numbers
+        record=record,
+        basis=FROM_TIMES if threads is None else FROM_THREADS,
+        log_odds=log_odds if threads is None else threads.shift(log_odds),
+        known=repeats,
+        counted=threads,
+        misfit=10.0 ** numbers["misfit"] if len(times) > 3 else 0.0,
+        numbers=numbers,
     )
+
+
+def without_room(study: Study) -> tuple[str, ...]:
+    """The causes that the placement all but rules out: workers with a machine each share no memory, and threads of one
+    process send no messages."""
+    placed = [run.placement for run in study.runs if run.counts and run.placement is not None]
+    spread = bool(placed) and all(len(own.hosts) > 1 and len(set(own.hosts)) == len(own.hosts) for own in placed[-3:])
+    if spread or MACHINES.search(study.k_unit):
+        return (CONTENTION,)
+    return (COMMUNICATION,) if THREADS.match(study.k_unit) else ()
 
 
 def grouped(recorded: tuple[Account, ...]) -> evidence_in_phases.Runs:
@@ -431,30 +457,23 @@ def _known(recorded: tuple[Account, ...]) -> set[str]:
 
 def _rows(study: Study, weighed: Weighed, chances: Mapping[str, float]) -> tuple[CauseRow, ...]:
     curve = curve_of(study)
-    efficiencies = dict(zip(curve.k.tolist(), curve.efficiency.tolist(), strict=True))
-    own = weighed.accounting
+    own, counted = weighed.accounting, weighed.counted
+    named = {name: value + 1e-9 for name, value in chances.items() if name != NONE}
+    guessed = {name: value / sum(named.values()) for name, value in named.items()} | {NONE: 0.0}
     rows = []
-    for k, efficiency in efficiencies.items():
-        lost = k != study.baseline_k and efficiency < 1.0 - NEGLIGIBLE
+    for k, efficiency in zip(curve.k.tolist(), curve.efficiency.tolist(), strict=True):
+        recorded = own is not None and k in own.by_k
         shares = dict.fromkeys(ANSWERS, 0.0) | {NONE: 1.0}
-        if lost and own is not None and k in own.by_k:
-            shares = own.shares(k, chances)
-        elif lost:
-            named = {name: value + 1e-9 for name, value in chances.items() if name != NONE}
-            shares = {name: value / sum(named.values()) for name, value in named.items()} | {NONE: 0.0}
-        counted: Mapping[str, tuple[float, float, float]] = (
-            own.worker_time(k) if own is not None and k in own.by_k else {}
-        )
-        if weighed.threads is not None:
-            counted = weighed.threads.by_k.get(k, {})
+        if k != study.baseline_k and efficiency < 1.0 - NEGLIGIBLE:
+            shares = own.shares(k, chances) if own is not None and recorded else guessed
         rows.append(
             CauseRow(
                 k=k,
                 efficiency=efficiency,
                 shares=shares,
-                seconds=own.seconds(k) if own is not None and k in own.by_k else {},
-                worker_time=counted,
-                pop=own.pop(k) if own is not None and k in own.by_k else None,
+                seconds=own.seconds(k) if own is not None and recorded else {},
+                worker_time=counted.worker_time(k) if counted is not None else {},
+                pop=own.pop(k) if own is not None and recorded else None,
             )
         )
     return tuple(rows)
@@ -462,39 +481,19 @@ def _rows(study: Study, weighed: Weighed, chances: Mapping[str, float]) -> tuple
 
 def _causes(chances: Mapping[str, float], rows: tuple[CauseRow, ...], weighed: Weighed) -> tuple[Cause, ...]:
     causes = []
-    for name in ANSWERS:
+    for name, chance in chances.items():
         share = rows[-1].shares.get(name, 0.0)
-        low, high = (0.0 if chances[name] < 0.95 else 0.5), (1.0 if chances[name] > 0.05 else 0.5 * (share > 0))
+        low, high = (0.0 if chance < 0.95 else 0.5), (1.0 if chance > 0.05 else 0.5 * (share > 0))
         if weighed.accounting is not None:
             low, high = weighed.accounting.share_interval(name, chances)
-        causes.append(
-            Cause(
-                name=name,
-                share=share,
-                share_low=min(low, share),
-                share_high=max(high, share),
-                probability=chances[name],
-            )
-        )
+        low, high = min(low, share), max(high, share)
+        causes.append(Cause(name=name, share=share, share_low=low, share_high=high, probability=chance))
     return tuple(sorted(causes, key=lambda own: (-own.probability, -own.share)))
 
 
-def _counted(study: Study, weighed: Weighed, cause: str) -> str | None:
-    """What was counted at the largest K, in a sentence about the cause; None where nothing was."""
-    if weighed.accounting is not None and cause != NONE:
-        return weighed.accounting.sentence(cause, study.k_unit)
-    if weighed.threads is not None and cause != NONE:
-        return weighed.threads.sentence(cause, study.k_unit)
-    return None
-
-
 def _evidence(study: Study, weighed: Weighed, extra: Extensions) -> list[str]:
-    sentences = list(extra.sentences)
-    if weighed.accounting is not None:
-        return [*weighed.accounting.sentences(), *sentences]
-    if weighed.threads is not None:
-        sentences += weighed.threads.sentences()
-    return [*sentences, *_shape_sentences(study, weighed.numbers)]
+    sentences = [*extra.sentences, *(weighed.counted.sentences() if weighed.counted is not None else ())]
+    return sentences if weighed.accounting is not None else [*sentences, *_shape_sentences(study, weighed.numbers)]
 
 
 def _shape_sentences(study: Study, numbers: Mapping[str, float]) -> list[str]:
@@ -514,10 +513,8 @@ def _shape_sentences(study: Study, numbers: Mapping[str, float]) -> list[str]:
 def _findings(study: Study, weighed: Weighed, candidates: tuple[str, ...]) -> list[Finding]:
     """What a reader must know beside the answer."""
     findings: list[Finding] = []
-    if weighed.accounting is not None:
-        findings += weighed.accounting.findings(candidates)
-    if weighed.threads is not None:
-        findings += weighed.threads.findings()
+    if weighed.counted is not None:
+        findings += weighed.counted.findings(candidates)
     if is_load(study.k_unit):
         message = f"K counts {study.k_unit} of a server: they share no job, so only what they share in it can cost time"
         findings.append(info("load-on-a-server", message))
@@ -527,18 +524,12 @@ def _findings(study: Study, weighed: Weighed, candidates: tuple[str, ...]) -> li
     above = {k: e for k, e in zip(curve.k.tolist(), curve.efficiency.tolist(), strict=True) if e > 1.02}
     if above and weighed.accounting is None:
         listed, most = ", ".join(map(str, above)), max(above.values())
-        findings.append(
-            warning(
-                "superlinear",
-                f"E is above 1 at K = {listed} (at most {most:.4g}): there is no loss to explain there",
-                remedy="check the baseline, caches and memory: a slow K0 makes every other K look good",
-                efficiencies={str(k): e for k, e in above.items()},
-            )
-        )
+        message = f"E is above 1 at K = {listed} (at most {most:.4g}): there is no loss to explain there"
+        remedy = "check the baseline, caches and memory: a slow K0 makes every other K look good"
+        findings.append(warning("superlinear", message, remedy=remedy, efficiencies={str(k): above[k] for k in above}))
     if min(len(values) for values in times.values()) < 3 and weighed.accounting is None:
-        findings.append(
-            info("few-repeats", "fewer than 3 repeats at a K say little of the noise", remedy="repeat 5 times")
-        )
+        message = "fewer than 3 repeats at a K say little of the noise"
+        findings.append(info("few-repeats", message, remedy="repeat 5 times"))
     return findings
 
 
@@ -549,24 +540,18 @@ def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
         replace(own, share_low=0.0, share_high=1.0, probability=0.0 if own.name == NONE else even)
         for own in judged.causes
     )
-    findings = judged.findings
+    findings, advice = judged.findings, MEASURE_AGAIN
     if reason == LACK_OF_FIT:
-        findings = (
-            *findings,
-            warning(
-                "lack-of-fit",
-                "no sum of the terms that have a name follows these times",
-                remedy="record where each worker's time goes, and look for a K that ran elsewhere or otherwise",
-            ),
-        )
-    advice = MEASURE_AGAIN
-    if reason == LACK_OF_FIT:
+        message = "no sum of the terms that have a name follows these times"
+        remedy = "record where each worker's time goes, and look for a K that ran elsewhere or otherwise"
+        findings = (*findings, warning("lack-of-fit", message, remedy=remedy))
         advice = WATCH_SERVER if is_load(judged.k_unit) else "record phases (scalecurve.probe), and check each K"
     return replace(
         judged,
         cause=UNDETERMINED,
         probability=1.0,
         candidates=tuple(name for name in ANSWERS if name != NONE),
+        groups=tuple(by_family(dict.fromkeys(ANSWERS[:-1], 1.0))),
         separate_by=advice,
         reason=reason,
         causes=causes,

@@ -2,7 +2,7 @@
 
 For K workers and a span of T seconds there are K T worker-seconds.  Running, waiting for a core and waiting for a disk
 are counted by the kernel; the rest is idle: workers that wait for one another, or do not exist yet.  Time beyond that
-of the baseline is lost.  `LIKELIHOOD` says where each cause puts its loss: contention makes threads run longer, serial
+of the baseline is lost.  `LOST_AS` says where each cause puts its loss: contention makes threads run longer, serial
 work makes them sleep, and messages do both, since many libraries wait by running in a loop.
 """
 
@@ -14,33 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scalecurve.diagnosis.causes import (
-    COMMUNICATION,
-    CONTENTION,
-    IMBALANCE,
-    JITTER,
-    NONE,
-    OTHER,
-    REPEATED,
-    SERIAL,
-    STRAGGLER,
-)
+from scalecurve.diagnosis.causes import CONTENTION, LOST_AS, REPEATED, SERIAL
 from scalecurve.findings import Finding, warning
 from scalecurve.study import Study
 from scalecurve.study.run import Run
 
 RUNNING, CORE, DISK, IDLE = PARTS = ("running", "waiting for a core", "waiting for a disk", "idle")
-LIKELIHOOD = {
-    COMMUNICATION: (0.30, 0.04, 0.01, 0.65),
-    STRAGGLER: (0.25, 0.10, 0.05, 0.60),
-    JITTER: (0.25, 0.15, 0.05, 0.55),
-    IMBALANCE: (0.20, 0.02, 0.01, 0.77),
-    CONTENTION: (0.90, 0.02, 0.01, 0.07),
-    SERIAL: (0.06, 0.02, 0.05, 0.87),
-    REPEATED: (0.93, 0.02, 0.01, 0.04),
-    OTHER: (0.30, 0.15, 0.25, 0.30),
-    NONE: (0.25, 0.25, 0.25, 0.25),
-}
 STRENGTH = 2.0
 ALONE = 4.0
 STARVED = 0.5  # of the loss: then the machine was short of cores, and no other cause can be seen
@@ -57,7 +36,11 @@ class ThreadLoss:
     alone: float
     alone_share: float | None
 
-    def findings(self) -> Iterator[Finding]:
+    def worker_time(self, k: int) -> Mapping[str, tuple[float, float, float]]:
+        """Shares of worker time at one K; empty where it was not sampled."""
+        return self.by_k.get(k, {})
+
+    def findings(self, candidates: tuple[str, ...]) -> Iterator[Finding]:
         """Whether most of the loss is waiting for cores."""
         share = self.by_k[self.k][CORE][0]
         if self.lost[CORE] >= STARVED and share > 0.03:
@@ -70,13 +53,13 @@ class ThreadLoss:
     def shift(self, log_odds: Mapping[str, float]) -> dict[str, float]:
         """The log odds of the causes with what the threads say."""
         shares = np.array([self.lost[part] for part in PARTS])
-        own = {name: value + STRENGTH * float(shares @ np.log(LIKELIHOOD[name])) for name, value in log_odds.items()}
+        own = {name: value + STRENGTH * float(shares @ np.log(LOST_AS[name])) for name, value in log_odds.items()}
         own[SERIAL] += ALONE * (self.alone - 0.35) if self.alone_share is not None else 0.0
         return own
 
     def sentence(self, cause: str, unit: str) -> str:
         shares, where = self.by_k[self.k], f"at {self.k} {unit}"
-        if cause in (CONTENTION, REPEATED):
+        if cause in (CONTENTION, REPEATED, "slower-compute"):
             before = next(iter(self.by_k.values()))[RUNNING][0]
             return (
                 f"The workers run {shares[RUNNING][0]:.0%} of worker time {where} (K0: {before:.0%}) for the same job."

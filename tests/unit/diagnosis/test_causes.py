@@ -24,11 +24,19 @@ EVEN = dict.fromkeys(ANSWERS, 1 / len(ANSWERS))
 
 
 def test_a_set_holds_the_likeliest_until_they_are_likely_enough_and_one_alone_is_the_cause() -> None:
-    sure = answer({"communication": 0.93, "serial": 0.07}, 0.9)
+    sure = answer({"communication": 0.93, "serial": 0.07}, 0.9, 0.95)
     assert (sure.cause, sure.candidates, sure.probability) == ("communication", ("communication",), 0.93)
-    said = answer({"straggler": 0.4, "communication": 0.57, "serial": 0.03}, 0.9)
+    said = answer({"straggler": 0.4, "communication": 0.57, "serial": 0.03}, 0.9, 0.8)
     assert (said.cause, said.candidates) == ("undetermined", ("communication", "straggler"))
     assert said.probability == pytest.approx(0.97)
+
+
+def test_a_cause_likely_enough_is_named_with_the_others_still_possible_and_a_family_where_its_member_is_open() -> None:
+    likely = answer({"serial": 0.8, "contention": 0.15, "other": 0.05}, 0.9, 0.75)
+    assert (likely.cause, likely.probability, likely.candidates) == ("serial", 0.8, ("serial", "contention"))
+    waits = answer({"straggler": 0.45, "imbalance": 0.4, "jitter": 0.1, "serial": 0.05}, 0.9, 0.75)
+    assert (waits.cause, waits.candidates) == ("waiting", ("straggler", "imbalance", "jitter"))
+    assert waits.probability == pytest.approx(0.95)
 
 
 def test_chances_add_up_and_none_is_impossible() -> None:
@@ -50,7 +58,7 @@ def test_the_measurement_tells_the_likely_causes_apart_and_is_never_one_that_was
         ("contention", "serial"): "spread",
         ("none", "communication"): "repeats",
     }
-    texts = {one.key: one.text for one in MEASUREMENTS}
+    texts = {key: one.text for key, one in MEASUREMENTS.items()}
     for pair, key in pairs.items():
         chances = dict.fromkeys(ANSWERS, 0.01) | dict.fromkeys(pair, 0.45)
         assert next_measurement(chances, pair, {"phases"}) == texts[key]
