@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.collectives import hold_out
 from scalecurve.forecasting.curves import CurveKind
 from scalecurve.formats.sweeps import read_sweeps
-from scalecurve.mechanisms.network_extension import hold_out_all
 from tools import crossvalidation as crossed
 from tools.learn_stack import crossvalidate
 from tools.published import FILE, judged, read, read_loads
@@ -69,7 +69,7 @@ def test_a_ring_predicts_its_larger_half(tmp_path: Path) -> None:
         lines.append(f"box,allgather,{k},{k},{size},10,{micros:.4f},{micros:.4f},{micros:.4f},own,repo,path")
     path = tmp_path / "collectives_open.csv"
     path.write_text("\n".join(lines) + "\n")
-    tests = hold_out_all(read_sweeps([path]), operation="allgather").tests
+    tests = [hold_out(sweep, "allgather") for sweep in read_sweeps([path])]
 
     assert tests
     assert statistics.median([error for test in tests for error in test.errors]) < 0.1

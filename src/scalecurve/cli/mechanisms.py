@@ -85,14 +85,10 @@ def collective_cost(
 @click.option("--k-from", help=r"Ranks from each file's path by a pattern with one group, such as '_n(\d+)'.")
 @click.option("--nodes", type=click.IntRange(1), help="Nodes of the run, where the output does not say.")
 @click.option("--predict", type=WORKERS, help="Also predict the times of each size at these numbers of ranks.")
-@click.option("--holdout", is_flag=True, help="Fit the smaller half of the ranks and test on the larger half.")
 @output_options
-def collective_fit(*, predict: tuple[int, ...] | None, holdout: bool, output: Output, **chosen: Chosen) -> None:
+def collective_fit(*, output: Output, **chosen: Chosen) -> None:
     """Fit latency and bandwidth to timings: OSU, IMB, nccl-tests, CSV or a saved sweep."""
-    if holdout:
-        emit(mechanisms.hold_out_collectives(**chosen), output)
-    else:
-        emit(mechanisms.fit_collectives(predict=predict, **chosen), output)
+    emit(mechanisms.fit_collectives(**chosen), output)
 
 
 @collective.command("measure")

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.collectives import CollectiveCost, StepCost, collective_cost, training_step_cost
     from scalecurve.mechanisms.latencies import LatencySummaries, LatencySummary, summarise_latencies
     from scalecurve.mechanisms.load import LoadCurve, ReplicaPlan, load_curve, replicas_needed
-    from scalecurve.mechanisms.network_extension import HeldOutNetworks, hold_out_collectives
     from scalecurve.mechanisms.network_fit import FittedNetwork, FittedNetworks, fit_collectives, fit_sweep, save_sweep
     from scalecurve.mechanisms.roofline import Roofline, place_kernels
     from scalecurve.mechanisms.stragglers import StragglerCost, straggler_cost
@@ -24,7 +23,6 @@ __all__ = [
     "CollectiveCost",
     "FittedNetwork",
     "FittedNetworks",
-    "HeldOutNetworks",
     "LatencySummaries",
     "LatencySummary",
     "LoadCurve",
@@ -38,7 +36,6 @@ __all__ = [
     "collective_cost",
     "fit_collectives",
     "fit_sweep",
-    "hold_out_collectives",
     "load_curve",
     "place_kernels",
     "replicas_needed",
@@ -57,7 +54,6 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspe
             "collectives": "CollectiveCost StepCost collective_cost training_step_cost",
             "latencies": "LatencySummaries LatencySummary summarise_latencies",
             "load": "LoadCurve ReplicaPlan load_curve replicas_needed",
-            "network_extension": "HeldOutNetworks hold_out_collectives",
             "network_fit": "FittedNetwork FittedNetworks fit_collectives fit_sweep save_sweep",
             "roofline": "Roofline place_kernels",
             "stragglers": "StragglerCost straggler_cost",

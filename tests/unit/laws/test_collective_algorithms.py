@@ -313,3 +313,19 @@ def test_double_tree_for_any_number_of_ranks(p: int, n: int, segments: int) -> N
 def test_rounds_that_fill_the_double_tree_are_those_of_the_trees_built_edge_by_edge() -> None:
     for p in (*range(2, 300), 1023, 1024, 1025, 4095, 4096, 4097):
         assert run.fill_rounds(p) == max(sim.tree_arrivals(p).values()), p
+
+
+@pytest.mark.parametrize(
+    ("p", "n", "alpha", "beta"), [(64, 1e6, 1e-6, 1e-9), (1000, 4e3, 1e-5, 1e-10), (8, 3.0, 1e-6, 1.0)]
+)
+def test_a_double_tree_is_cut_where_a_search_finds_it_fastest(p: int, n: float, alpha: float, beta: float) -> None:
+    def seconds(m: int) -> float:
+        return (run.fill_rounds(p) - 2 + 2 * m) * (alpha + n * beta / (2 * m))
+
+    best = min(range(1, min(int(n), 20_000) + 1), key=seconds)
+    assert seconds(run.tree_segments(p, n, alpha, beta)) <= 1.001 * seconds(best)
+
+
+def test_messages_that_cost_no_latency_are_cut_as_finely_as_they_can_be() -> None:
+    assert run.tree_segments(8, 100.0, 0.0, 1e-9) == 100
+    assert run.tree_segments(8, 1e9, 0.0, 1e-9) == 1_000_000
