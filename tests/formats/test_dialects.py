@@ -290,7 +290,7 @@ STUDIES = {
 def main_point(text: str) -> Point:
     """The point that is meant where no metric is named."""
     (report,) = detect(Source("run.txt", raw=text.encode())).reports()
-    points = report.read(ReadOptions()).points
+    points: tuple[Point, ...] = report.read(ReadOptions()).points
     return next((point for point in points if point.main), points[0])
 
 
