@@ -290,14 +290,15 @@ STUDIES = {
 def main_point(text: str) -> Point:
     """The point that is meant where no metric is named."""
     (report,) = detect(Source("run.txt", raw=text.encode())).reports()
-    points = report.read(ReadOptions()).points
+    points: tuple[Point, ...] = report.read(ReadOptions()).points
     return next((point for point in points if point.main), points[0])
 
 
 @pytest.mark.parametrize(("text", "k", "value"), STUDIES.values(), ids=STUDIES.keys())
 def test_a_report_gives_its_workers_and_its_value(text: str, k: int | None, value: float) -> None:
     point = main_point(text)
-    assert (point.k, point.values) == (k, (pytest.approx(value),))
+    assert point.k == k
+    assert list(point.values) == pytest.approx([value])
 
 
 OHA_TEXT = """\
@@ -398,13 +399,15 @@ LOADS = {
 @pytest.mark.parametrize("margin", ["    ", "> ", "\t"])
 def test_an_indented_or_quoted_report_is_the_same(text: str, k: int | None, value: float, margin: str) -> None:
     point = main_point("".join(margin + line for line in text.splitlines(keepends=True)))
-    assert (point.k, point.values) == (k, (pytest.approx(value),))
+    assert point.k == k
+    assert list(point.values) == pytest.approx([value])
 
 
 @pytest.mark.parametrize(("text", "clients"), LOADS.values(), ids=LOADS.keys())
 def test_a_load_test_gives_rate_errors_and_percentile(text: str, clients: int | None, tmp_path: Path) -> None:
     (tmp_path / "load.txt").write_text(text)
     (record,) = read_latencies(tmp_path / "load.txt")
-    assert (record.connections, record.errors, record.stated[0.99]) == (clients, 10, pytest.approx(0.011))
+    assert (record.connections, record.errors) == (clients, 10)
+    assert record.stated[0.99] == pytest.approx(0.011)
     assert record.seconds == pytest.approx(2.0, rel=0.02)
     assert record.n in (990, 1000)

@@ -35,7 +35,7 @@ COUNTS_TALP = ("numMpiRanks", "numCpus", "numNodes", "numGpus")
 
 
 def talp(source: Source, options: ReadOptions) -> Iterator[Yielded]:
-    data = source.json
+    data = source.required_json()
     resources = as_dict(data.get("resources"))
     regions = {name: as_dict(region) for name, region in as_dict(data["Application"]).items()}
     processes = [process for process in as_dict(data.get("Process")).values() if isinstance(process, dict)]
