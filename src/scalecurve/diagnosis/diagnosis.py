@@ -70,7 +70,8 @@ MACHINES = re.compile(r"node|host|machine|instance|server", re.IGNORECASE)
 THREADS = re.compile(r"thread|core", re.IGNORECASE)
 IMPOSSIBLE = -2.5  # log odds of a cause that the placement leaves no room for: a shared machine, or messages
 CHANCES = (
-    (0.98, "almost certain"), (0.9, "very likely"), (0.75, "likely"), (0.5, "more likely than not"), (0.0, "likeliest"),
+    (0.98, "almost certain"), (0.9, "very likely"), (0.75, "likely"), (0.5, "more likely than not"),
+    (0.0, "the likeliest"),
 )  # fmt: skip
 SURE = 0.9
 _POP_ROWS = (
