@@ -368,6 +368,8 @@ def diagnose(
     counted = None
     if weighed.counted is not None and verdict.candidates[0] != NONE:
         cause = verdict.cause if verdict.cause in FAMILIES else verdict.candidates[0]
+        if verdict.cause == UNDETERMINED and weighed.accounting is not None:
+            cause = weighed.accounting.largest_loss
         counted = weighed.counted.sentence(cause, study.k_unit)
     result = Diagnosis(
         name=study.name,
