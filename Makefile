@@ -36,7 +36,8 @@ study: $(VENV)/.core ## measure a real job on this machine and show how it scale
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/study $(OUT)
 
 test: $(VENV)/.dev ## run all tests that need no engine
-	@$(BIN)/python -m pytest $(PARALLEL) -m $(ALONE)
+	@mkdir -p $(OUT)
+	@SCALECURVE_TEST_BILL=$(OUT)/tests.json $(BIN)/python -m pytest $(PARALLEL) -m $(ALONE)
 
 coverage: $(VENV)/.dev ## the same with branch coverage, which must not fall below the floor in pyproject.toml
 	@$(BIN)/python -m pytest $(PARALLEL) -m $(ALONE) --cov --cov-context=test --cov-report=term

@@ -56,7 +56,7 @@ class Client:
         """A client that never finishes its question: seconds until the server drops it."""
         start = time.perf_counter()
         reader, writer = await asyncio.open_connection(self.host, self.port)
-        writer.write(self.head("laws", 1000) + b"{")
+        writer.write(self.head("training", 1000) + b"{")
         await asyncio.wait_for(reader.read(), 60)
         writer.close()
         return time.perf_counter() - start
@@ -72,15 +72,12 @@ def memory(process: int) -> float:
 
 def question(rng: random.Random) -> tuple[str, bytes]:
     """A question with settings hardly asked before."""
-    names = ["laws", "mechanisms/depth", "mechanisms/roofline", "training"]
-    name = rng.choices(names, [5, 7, 7, 1])[0]
-    settings: dict[str, dict[str, Any]] = {
-        "laws": {"serial": rng.random() / 2, "comm": rng.random() / 10},
-        "mechanisms/depth": {"work": 1 + 1e6 * rng.random()},
-        "mechanisms/roofline": {"intensity": 1 + 1000 * rng.random()},
-        "training": {"exact": False, "price": 1 + rng.random(), "tokens_per_parameter": 1 + 100 * rng.random()},
-    }
-    return name, json.dumps(settings[name] if rng.random() < 0.9 else {"nonsense": rng.random()}).encode()
+    if rng.random() < 0.1:
+        return "training", json.dumps({"nonsense": rng.random()}).encode()
+    if rng.random() < 0.95:
+        return "training/choices", b"{}" + b" " * rng.randrange(1_000_000)
+    settings = {"exact": False, "price": 1 + rng.random(), "tokens_per_parameter": 1 + 100 * rng.random()}
+    return "training", json.dumps(settings).encode()
 
 
 async def drive(client: Client, process: int, requests: int, clients: int) -> dict[str, Any]:
@@ -98,9 +95,9 @@ async def drive(client: Client, process: int, requests: int, clients: int) -> di
         for n in range(2)
     ]
     await asyncio.sleep(0.2)
-    beside = [await client.ask("laws", json.dumps({"serial": rng.random() / 2}).encode()) for _ in range(20)]
+    beside = [await client.ask("training/choices", b"{}" + b" " * rng.randrange(1_000_000)) for _ in range(20)]
     dawdlers = [asyncio.create_task(client.dawdle()) for _ in range(50)]
-    meanwhile = [await client.ask("laws", json.dumps({"serial": rng.random() / 2}).encode()) for _ in range(20)]
+    meanwhile = [await client.ask("training/choices", b"{}" + b" " * rng.randrange(1_000_000)) for _ in range(20)]
     dropped = await asyncio.gather(*dawdlers)
     await asyncio.gather(*slow)
     await burst(200)  # the caches are full before memory is watched

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tools.tried_code import code_of
+
 RECORD = Path(__file__).parent / "reliability.json"
 LARGEST = ("slowest", "peak", "commands")
 """Figures of which the largest counts; all others are added."""
@@ -58,5 +60,10 @@ def runs_of(options: argparse.Namespace) -> str:
 def record(harness: str, entry: Figures, command: str) -> None:
     """Put the figures of a harness into bench/reliability.json, with the date and the command; the others stay."""
     known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    known[harness] = {**entry, "date": datetime.now(UTC).date().isoformat(), "command": command}
+    known[harness] = {
+        **entry,
+        "date": datetime.now(UTC).date().isoformat(),
+        "command": command,
+        "code": code_of(harness),
+    }
     RECORD.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -8,7 +8,7 @@ import os
 import random
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from scalecurve.training.physics.run import critical_batch_laws
 
 States = dict[str, Any]
 State = tuple[str, States]
+Ask = Callable[[str, States], tuple[int, States]]
 OPERATIONS = ["allreduce", "allgather", "reduce_scatter", "broadcast", "reduce", "alltoall"]
 NETWORKS = ["nvlink+ib400", "nvlink3+ib200", "nvlink5+ib800", "ib100", "ib400", "eth10", "eth25", "nvlink"]
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
@@ -232,7 +233,7 @@ def missing_numbers(sentences: list[str], text: str) -> list[str]:
     return wrong
 
 
-def differences(question: str, body: dict[str, Any], folder: Path) -> list[str]:
+def differences(question: str, body: dict[str, Any], folder: Path, ask: Ask = ask) -> list[str]:
     """What the page shows for these settings and the printed commands do not."""
     status, page = ask(question, body)
     topic, _, part = question.partition("/")

@@ -73,6 +73,11 @@ def by_table(row: Row) -> str:
     return row.table
 
 
+def by_table_or_layout(row: Row) -> str:
+    """Only small models on one node tell what a launch costs, so of these one layout is left out."""
+    return f"{row.table} tp {row.layout.tp} pp {row.layout.pp}" if row.table == "vtrain-single" else row.table
+
+
 def by_group(row: Row) -> str:
     return row.group
 
@@ -103,7 +108,13 @@ OPEN_TABLES = (
     "mpt-a100_80gb", "mpt-h100_80gb", "torchtitan", *CORE,
 )  # fmt: skip
 SCOPES = (
-    Scope("megatron-lm", "a100-80gb", ("sc21-t1", "sc21-t2", "korthikanti-t5", "vtrain-multi"), by_table, weight=2.0),
+    Scope(
+        "megatron-lm",
+        "a100-80gb",
+        ("sc21-t1", "sc21-t2", "korthikanti-t5", "vtrain-multi", "vtrain-single"),
+        by_table_or_layout,
+        weight=2.0,
+    ),
     Scope("deepspeed-zero3", "a100-80gb", ("sc21-t2-zero3",), by_group),
     Scope("fsdp", "a100-80gb", ("mpt-a100_80gb", "ibm_fms_fsdp"), by_group),
     Scope("fsdp", "a100-40gb", ("mpt-a100_40gb",), by_group),
@@ -118,16 +129,12 @@ SCOPES = (
 )
 
 
+ONE_NODE = {"simumax-dense": 0.4, "simumax-moe": 0.4, "vtrain-single": 0.1}  # weight of a row
+
+
 def observe(rows: Sequence[Row]) -> list[MeasuredStep]:
     """Rows on reduced models in one node say less about whole jobs, so they count less."""
-    return [
-        MeasuredStep(
-            job=row.job,
-            seconds=row.seconds,
-            weight=0.4 if row.table.startswith("simumax") else 1.0,
-        )
-        for row in rows
-    ]
+    return [MeasuredStep(job=row.job, seconds=row.seconds, weight=ONE_NODE.get(row.table, 1.0)) for row in rows]
 
 
 def belongs(scope: Scope, row: Row) -> bool:
@@ -328,18 +335,22 @@ def moe_width(scored: Sequence[Scored], entries: Sequence[dict[str, Any]]) -> fl
 
 
 def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: float, usual: float) -> dict[str, Any]:
+    used = [one for one in scored if one.row.excluded is None]
+    widths = {"half_width": round(half_width(used, tau, usual), 4), "between_sources": round(tau, 4)}
+    return entry_of(scope, constants, [one.row for one in used]) | widths
+
+
+def entry_of(scope: Scope, constants: Constants, used: Sequence[Row]) -> dict[str, Any]:
+    """An entry of the calibration without its widths."""
     names = read_stack(scope.stack).constants
     others = [name for name in family_names(scope.stack) if name not in names] if scope.family else []
-    used = [one for one in scored if one.row.excluded is None]
     return {
         "stack": scope.stack,
         "accelerator": scope.accelerator,
         "ceiling": accelerator(scope.accelerator).ceiling or POOL_REFERENCE,
         "host": host_factor(accelerator(scope.accelerator), read_stack(scope.stack)),
-        "tables": sorted({one.row.table for one in used}),
+        "tables": sorted({row.table for row in used}),
         "rows": len(used),
-        "half_width": round(half_width(used, tau, usual), 4),
-        "between_sources": round(tau, 4),
         "constants": {name: float(f"{getattr(constants, name):.4g}") for name in names},
         "family": {name: float(f"{getattr(constants, name):.4g}") for name in others},
     }

@@ -45,6 +45,7 @@ from tools.json_page import json_page, schemas_file
 from tools.man_pages import man_pages
 from tools.notebook_page import notebook
 from tools.python_page import python_reference
+from tools.tried_code import code_of
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- run: (?P<line>.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -150,11 +151,15 @@ def reliability_page() -> str:
         "- **command lines**: options and values are mixed at random over all commands that start no program.",
         "- **explorer**: many clients at once, slow ones, and slow questions beside quick ones; memory must stay flat.",
         "",
-        "| harness | tried | failed | date | command |",
-        "|---|---|---|---|---|",
+        "A run is *stale* where the code it tried has changed since.",
+        "",
+        "| harness | tried | failed | date | code | command |",
+        "|---|---|---|---|---|---|",
     ]
     for name, entry in entries:
-        lines.append(f"| {name} | {entry['tried']:,} | {entry['failed']:,} | {entry['date']} | `{entry['command']}` |")
+        code = "as now" if entry.get("code") == code_of(name) else "stale"
+        counts = f"{entry['tried']:,} | {entry['failed']:,} | {entry['date']}"
+        lines.append(f"| {name} | {counts} | {code} | `{entry['command']}` |")
     for name, entry in entries:
         figures = {**entry, **entry.get("figures", {})}
         shown = [
@@ -225,7 +230,7 @@ def law_page(law: Law) -> str:
         for _, formula in law.terms
     }
     meanings = [f"`{term}` may stand for {words}." for term, words in causes.items() if words]
-    text = law.text.rstrip() + ("\n\n    In a measured curve " + " ".join(meanings) if meanings else "")
+    text = law.text.rstrip() + ("\n\nIn a measured curve " + " ".join(meanings) if meanings else "")
     options = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in law.example.items())
     return page_of(text, _shown(f"scalecurve law {law.name} {options}".rstrip()))
 

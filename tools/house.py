@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1] / "src" / "scalecurve"
 NOT_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 MUTANTS = ROOT.parents[1] / "out" / "mutants.json"
+TESTS = ROOT.parents[1] / "out" / "tests.json"  # of make test
 CURVES = ("fitting/models.py", "forecasting/experts.py", "diagnosis/shapes.py")  # beside that of laws
 SHARED = re.compile(r"laws\.terms|laws\.formula|every_law")
 HEADERS = ("auditing/claim_table.py", "training/inputs/measured_table.py")  # beside the one of formats/headers.py
@@ -89,6 +90,10 @@ def figures(total: int) -> list[tuple[str, str, str]]:
     if MUTANTS.exists():
         run = json.loads(MUTANTS.read_text(encoding="utf-8"))
         rows.append(("sampled mutants killed", f"{run['died']} of {run['of']}", ">= 90%"))
+    if TESTS.exists():
+        bill = json.loads(TESTS.read_text(encoding="utf-8"))
+        rows.append(("CPU minutes of make test", str(bill["cpu_minutes"]), "<= 6"))
+        rows.append(("tests skipped", str(bill["skipped"]), "<= 10"))
     return rows
 
 

@@ -34,7 +34,7 @@ SOURCE = "src/scalecurve/"
 PLACES = ("analysis", "auditing", "planning", "measurement", "mechanisms", "laws", "training/physics")
 MAP = ROOT / "out" / "coverage"
 ACCEPTED = ROOT / "tools" / "mutants.toml"
-PASSED, NOT_RUN = "-", "?"
+PASSED, NOT_RUN, LATE = "-", "?", "late"
 MOST_TESTS = 400  # of those that reach a line; a fault that the nearest 400 pass is a survivor
 
 SWAPS: dict[type[ast.AST], tuple[Any, ...]] = {
@@ -225,14 +225,17 @@ class Reached:
 
 
 def run_tests(copy_of_tree: Path, tests: list[str], seconds: int) -> str | None:
-    """The first test that fails in this copy, 'time' if they take too long, None if all pass; in its own process."""
+    """The first test that fails in this copy, None if all pass; in its own process.
+
+    'CPU time' where they take too much of it, LATE where they took none and did not end.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-        signal.alarm(10 * seconds)
+        signal.alarm(20 * seconds)  # a job that sleeps; no verdict, because a busy machine looks the same
         answer = ""
         try:
             answer = _failure(copy_of_tree, tests)
@@ -244,13 +247,15 @@ def run_tests(copy_of_tree: Path, tests: list[str], seconds: int) -> str | None:
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
         answer = pipe.read()
-    os.waitpid(child, 0)
+    _, status = os.waitpid(child, 0)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)  # what a broken measurement left running
     said = answer.decode()
     if said.startswith(NOT_RUN):
         raise RuntimeError(f"the tests did not run: {said.removeprefix(NOT_RUN)}")
-    return None if said == PASSED else said or "time"  # nothing said: a limit of time ended it
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        return LATE
+    return None if said == PASSED else said or "CPU time"  # nothing said: the limit of CPU time ended it
 
 
 def _failure(copy_of_tree: Path, tests: list[str]) -> str:
@@ -328,6 +333,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=60, help="CPU seconds for one mutant; more means it hangs")
+    parser.add_argument("--minutes", type=float, help="start no mutant after so many minutes")
     parser.add_argument("--least", type=float, default=0.0, help="exit 1 if a smaller share dies")
     parser.add_argument("--map", type=Path, default=MAP, help="coverage data with contexts")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "mutants.json")
@@ -350,14 +356,21 @@ def main(arguments: list[str] | None = None) -> int:
         for change in judged[:1]:  # a control: what is said to kill must pass where nothing was changed
             original = dataclasses.replace(change, content=(ROOT / change.path).read_text(encoding="utf-8"))
             fate = judge(original, reached, place, chosen.seconds)
-            if fate.killer is not None:
+            if fate.killer not in (None, LATE):
                 print(
                     f"the tests of {change.path} fail without any change ({fate.killer}); mend them first",
                     file=sys.stderr,
                 )
                 return 2
+        begin = time.monotonic()
         for change in judged:
-            fates.append(judge(change, reached, place, chosen.seconds))
+            if chosen.minutes is not None and time.monotonic() - begin > 60 * chosen.minutes:
+                break
+            fate = judge(change, reached, place, chosen.seconds)
+            if fate.killer == LATE:
+                print(f"no verdict {change}", flush=True)
+                continue
+            fates.append(fate)
             mark = "survived" if fates[-1].killer is None else "died"
             by = "" if fates[-1].killer is None else f", {fates[-1].killer}"
             print(f"{mark:9} {change}  ({fates[-1].tests} tests, {fates[-1].seconds:.1f} s{by})", flush=True)

@@ -167,7 +167,8 @@ def memory_lines(rows: Sequence[Row]) -> list[str]:
 
 def apart_lines(rows: Sequence[Row]) -> list[str]:
     """The single-node A100 set is largely composed from per-layer profiles (half of its groups are exactly linear in
-    depth) on a machine whose links are not published: shown with the shipped constants, never fitted."""
+    depth) on a machine whose links are not published: a row counts a tenth, for what a launch costs; shown with the
+    shipped constants."""
     chosen = [row for row in rows if row.table == "vtrain-single"]
     lines = ["| rows of | n | shipped constants |", "|---|---|---|"]
     jobs = [TrainingJob(model=r.model, cluster=r.cluster, stack=r.stack, layout=r.layout, seq=r.seq) for r in chosen]

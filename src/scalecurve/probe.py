@@ -207,23 +207,13 @@ class _Recorder:
         append, now = ticks.append, self.now
         append(now())
         try:
-            if work is None:
-                for item in iterator:
-                    yield item
-                    append(now())
-                    if _phases and len(self.totals) < PHASED_STEPS:
-                        self.totals.append([timer.nanoseconds for timer in _phases.values()])
-            else:
-                amount_of = work if callable(work) else None
-                amount = 0.0 if callable(work) else work
-                total = self.work or 0.0
-                for item in iterator:
-                    yield item
-                    append(now())
-                    total += amount if amount_of is None else amount_of(item)
-                    self.work = total
-                    if _phases and len(self.totals) < PHASED_STEPS:
-                        self.totals.append([timer.nanoseconds for timer in _phases.values()])
+            for item in iterator:
+                yield item
+                append(now())
+                if work is not None:
+                    self.work = (self.work or 0.0) + (work(item) if callable(work) else work)
+                if _phases and len(self.totals) < PHASED_STEPS:
+                    self.totals.append([timer.nanoseconds for timer in _phases.values()])
         except GeneratorExit:  # the caller left the loop: the step it left in is over now
             append(now())
             raise
@@ -286,17 +276,28 @@ class _Recorder:
         if loops:
             begins[0] = loops[0][min(self.warmup_steps, len(loops[0]) - 1)]
         begin, end = min(begins), max(ticks[-1] for ticks in (*loops, *self.regions))
+        first = {"begin": self._unix(begin), "begin_ns": begin, **self._process()}
+        last = {"end": self._unix(end), "end_ns": end, **self._recorded(begin)}
+        rank = "x" if first["rank"] is None else first["rank"]
+        name = f"rank-{rank}-{first['host']}-{self.pid}.jsonl"
+        path = os.path.join(self.folder, name)
+        try:
+            with open(path + ".tmp", "w") as file:
+                file.write(f"{json.dumps(first)}\n{json.dumps(last)}\n")
+            os.replace(path + ".tmp", path)
+        except OSError as problem:
+            sys.stderr.write(f"scalecurve.probe: nothing recorded, {name}: {problem.strerror}\n")
+
+    def _process(self) -> dict[str, Any]:
+        """Who this worker is and where it runs."""
         rank, size = self.identity or _find_identity()
-        host = os.environ.get("SLURMD_NODENAME") or socket.gethostname()  # the node as the scheduler names it
         signs = ["python -X dev"] if sys.flags.dev_mode else []
         signs += ["debug build of Python"] if hasattr(sys, "gettotalrefcount") else []
-        first = {
+        return {
             "probe": VERSION,
             "rank": rank,
             "size": size,
-            "begin": self._unix(begin),
-            "begin_ns": begin,
-            "host": host,
+            "host": os.environ.get("SLURMD_NODENAME") or socket.gethostname(),  # the node as the scheduler names it
             "boot": _boot_id(),
             "pid": self.pid,
             "threads": self.threads,
@@ -304,9 +305,10 @@ class _Recorder:
             "debug": signs,
             "mpi_libraries": _mpi_libraries(),
         }
-        last = {
-            "end": self._unix(end),
-            "end_ns": end,
+
+    def _recorded(self, begin: int) -> dict[str, Any]:
+        """Steps, phases, work and answer; times in seconds, those of qualities since `begin`."""
+        return {
             "steps": [(b - a) / 1e9 for ticks in self.loops for a, b in pairwise(ticks)],
             "warmup_steps": min(self.warmup_steps, max(0, len(self.loops[0]) - 1)) if self.loops else 0,
             "phases": {name: timer.nanoseconds / 1e9 for name, timer in _phases.items()},
@@ -317,14 +319,6 @@ class _Recorder:
             "quality": [[(tick - begin) / 1e9, value] for tick, value in self.quality],
             "series": self.series,
         }
-        name = f"rank-{rank if rank is not None else 'x'}-{host}-{self.pid}.jsonl"
-        path = os.path.join(self.folder, name)
-        try:
-            with open(path + ".tmp", "w") as file:
-                file.write(f"{json.dumps(first)}\n{json.dumps(last)}\n")
-            os.replace(path + ".tmp", path)
-        except OSError as problem:
-            sys.stderr.write(f"scalecurve.probe: nothing recorded, {name}: {problem.strerror}\n")
 
     def _by_step(self, place: int) -> list[float]:
         """Seconds of one phase in each step; a phase that came later was 0 until then."""

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.engine("hosts")
 ROOT = Path(__file__).resolve().parents[2]
 SHARE = 0.2
 SHARDS = (str(ROOT / "tests" / "testbed" / "shards.py"), "--quanta", "24000", "--steps", "4")
-RING = ("-m", "scalecurve.measurement.workloads.ring", "--quanta", "6000", "--steps", "7", "--floats", "16384")
+RING = (str(ROOT / "examples" / "hosts" / "ring.py"), "--quanta", "6000", "--steps", "7", "--floats", "16384")
 
 
 def favour(hosts: Hosts) -> None:

@@ -15,7 +15,8 @@ from tests.testbed.shaped_hosts import shaped_hosts
 pytestmark = pytest.mark.engine("hosts")
 
 WORKERS = [1, 2, 3, 4, 6, 8]
-JOB = ("-m", "scalecurve.measurement.workloads.ring", "--quanta", "9000", "--steps", "8", "--floats", "16384")
+RING = Path(__file__).resolve().parents[2] / "examples" / "hosts" / "ring.py"
+JOB = (str(RING), "--quanta", "9000", "--steps", "8", "--floats", "16384")
 
 
 def test_the_curve_bends_by_communication(tmp_path: Path) -> None:

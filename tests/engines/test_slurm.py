@@ -93,7 +93,7 @@ def test_the_tool_killed_while_jobs_are_queued_finds_them_again(cluster: dict[st
     study = read_study(out)
     assert len(study.samples) == 2
     assert marker.read_text() == "xx"
-    assert study.runs[0].observed["slurm_job"] == pending[0].split()[0]
+    assert study.runs[0].observed["batch_job"] == pending[0].split()[0]
 
 
 @pytest.mark.parametrize("allocation", ["run", "array", "all"])
@@ -302,3 +302,20 @@ def test_nodes_times_ranks_times_threads(cluster: dict[str, str], tmp_path: Path
         [sys.executable, "-m", "scalecurve", "table", str(out)], env=cluster, capture_output=True, text=True
     ).stdout
     assert "cores" in text
+
+
+def test_torchrun_finds_the_nodes_of_its_allocation(cluster: dict[str, str], examples: Path, tmp_path: Path) -> None:
+    """One option, `--workers-per-node`, inside an allocation; more workers than this host has cores are no fault."""
+    pytest.importorskip("torch", reason="engine torchrun: PyTorch is not installed")
+    out = tmp_path / "s.json"
+    tool = [sys.executable, "-m", "scalecurve", "measure", str(examples / "torchrun" / "strong.toml")]
+    options = ["--workers", "1,2,4", "--workers-per-node", "1", "--repeats", "1", "--warmup-launches", "0"]
+    words = ["salloc", "--nodes=4", "--ntasks-per-node=1", *tool, *options, "--force", "-o", str(out)]
+    done = subprocess.run(words, env=cluster, capture_output=True, text=True, timeout=400)
+    assert out.exists(), done.stderr
+    runs = [run for run in read_study(out).runs if run.counts]
+
+    assert {run.k: run.placement.nodes for run in runs if run.placement} == {1: 1, 2: 2, 4: 4}, done.stderr
+    assert {run.k: len({rank.host for rank in run.ranks}) for run in runs} == {1: 1, 2: 2, 4: 4}
+    assert len({run.work for run in runs}) == 1
+    assert queue(cluster) == []

@@ -211,7 +211,7 @@ def test_throughput_of_the_usl_example_loads_as_it_is() -> None:
     assert study.samples.at(72).tolist() == [1853.2]
 
 
-def test_the_regime_is_never_guessed() -> None:
-    with pytest.raises(InputError, match="never guessed"):
+def test_the_regime_is_asked_for_where_times_do_not_fall() -> None:
+    with pytest.raises(InputError, match="regime is not stated"):
         sc.load(SAMPLES / "hyperfine.json")
     assert imported("hyperfine.json").to_dict()["regime"] is None  # the mapping can be shown without it

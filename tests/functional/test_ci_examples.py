@@ -69,6 +69,7 @@ def test_every_step_runs_as_written(file: str, steps_of: Callable[[str], list[st
         done = subprocess.run(shell, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{step}\n{done.stdout}{done.stderr}"
     assert (tmp_path / "main.json").exists()
+    assert len((tmp_path / "history.jsonl").read_text().splitlines()) == 2  # the first push and the second
     assert "<testsuite" in (tmp_path / "checks.xml").read_text()
     assert json.loads((tmp_path / "badge.json").read_text())["schemaVersion"] == 1
     assert (tmp_path / "badge.svg").read_text().startswith("<svg")
@@ -135,6 +136,7 @@ def test_the_composite_action_runs_what_the_command_line_has() -> None:
     assert "using: composite" in text
     commands = set(re.findall(r"scalecurve (measure|check|export|report)\b", text))
     assert commands == {"measure", "check", "export", "report"}
+    assert all("history" in block for block in re.findall(r"path: \|\n((?: {10}.*\n)+)", text)[:2])
     assert set(re.findall(r"--to (\S+)", text)) <= set(sc.render.exports.export_formats())
     assert "${{" not in "".join(re.findall(r"run: \|\n((?: {8}.*\n)+)", text))  # inputs reach the shell as variables
 

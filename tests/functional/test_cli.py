@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import scalecurve as sc
 from scalecurve.cli.main import run
 
 REFERENCE = Path(__file__).parents[2] / "examples" / "reference" / "strong.csv"
@@ -111,7 +112,6 @@ def test_law_cases(capsys: pytest.CaptureFixture[str]) -> None:
 
 BAD_LINES = [
     ("table {missing} --regime strong", "No such file"),
-    ("table {good}", "never guessed"),
     ("table {good} --regime sideways", "unknown regime"),
     ("table {good} {one_k} --regime strong", "scalecurve import FILE FILE"),
     ("table {empty} --regime strong", "empty"),
@@ -204,3 +204,13 @@ def test_python_dash_m_and_version() -> None:
     done = subprocess.run([sys.executable, "-m", "scalecurve", "--version"], capture_output=True, text=True, check=True)
 
     assert done.stdout.startswith("scalecurve, version ")
+
+
+def test_try_measures_a_job_that_bends_and_writes_its_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["try", str(tmp_path / "first")]) in (0, 1)
+
+    times = {row.k: row.mean.value for row in sc.tabulate(tmp_path / "first/study.json").rows}
+    assert times[1] > 2.5 * times[4]  # 7 ms a request alone; four at a time until the log of 1 ms each limits
+    assert times[16] > 0.16  # 160 replies x 1 ms, one after another
+    assert "report.html" in capfd.readouterr().err
+    assert "requests to a slow service" in (tmp_path / "first/report.html").read_text()

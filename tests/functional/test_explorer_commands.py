@@ -1,6 +1,6 @@
 """Page and command line are one engine: random settings, the printed command, no number that differs.
 
-The longer form, with real pages, is in tests/browser/test_drag.py.
+Laws and mechanisms, which compute in the page, and the longer form are in tests/browser/test_drag.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 
 from tests.explorer_drag import States, ask, differences, states
 
-COUNTS = {"laws": 8, "mechanisms": 6, "data": 6, "training": 5}
+COUNTS = {"data": 6, "training": 3}
 
 
 @pytest.mark.parametrize(("question", "body"), list(states(7, COUNTS)))

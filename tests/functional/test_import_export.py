@@ -40,7 +40,7 @@ def test_import_writes_a_study_that_every_command_reads(tmp_path: Path, capsys: 
 
 def test_import_without_a_regime_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["import", str(SAMPLES / "hyperfine.json")]) == 2
-    assert "never guessed" in capsys.readouterr().err
+    assert "regime is not stated" in capsys.readouterr().err
 
 
 def test_every_command_reads_foreign_files_directly(capsys: pytest.CaptureFixture[str]) -> None:

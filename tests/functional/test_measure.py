@@ -16,6 +16,7 @@ import scalecurve as sc
 from scalecurve.study import Study
 from scalecurve.study.file import read_study
 
+RING = Path(__file__).resolve().parents[2] / "examples" / "hosts" / "ring.py"
 BASE = ("--repeats", "2", "--warmup-launches", "0", "--oversubscribe", "--quiet-below", "1000")
 
 
@@ -80,7 +81,7 @@ def test_the_bundled_workload_gives_one_answer_at_every_k(tmp_path: Path) -> Non
 
 def test_the_ring_runs_on_one_host(tmp_path: Path) -> None:
     port = str(42000 + os.getpid() % 2000)
-    words = ("-m", "scalecurve.measurement.workloads.ring", "--quanta", "6", "--steps", "3", "--floats", "101")
+    words = (str(RING), "--quanta", "6", "--steps", "3", "--floats", "101")
     options = ("--regime", "strong", "--workers", "1,2,3", "--processes")
     study = measured(tmp_path, *options, "--", sys.executable, *words, "--port", port)
 

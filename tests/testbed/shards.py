@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import runpy
+from pathlib import Path
 
 import numpy as np
 
 from scalecurve import probe
-from scalecurve.measurement.workloads.ring import Ring, compute, join_quota
+
+RING = runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples" / "hosts" / "ring.py"))
 
 
 def share_of(rank: int, size: int, quanta: int, heavy: int, factor: float) -> int:
@@ -30,11 +33,11 @@ def main() -> None:
     rank, size = int(os.environ.get(probe.RANK) or 0), int(os.environ.get(probe.SIZE) or 1)
     share = share_of(rank, size, given.quanta, given.heavy, given.factor)
     scratch, vector = np.ones(16_384), np.empty(given.floats)
-    ring = Ring(rank, size, given.address, 41000)
-    join_quota()
+    ring = RING["Ring"](rank, size, given.address, 41000)
+    RING["join_quota"]()
     for _ in probe.steps(range(given.steps), work=share):
         with probe.phase("compute"):
-            compute(share, scratch)
+            RING["compute"](share, scratch)
         with probe.phase("communication"):
             vector[:] = rank
             ring.all_reduce(vector)

@@ -42,7 +42,7 @@ from scalecurve.findings import Finding
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Quantity, Regime, Study
-from scalecurve.study.study import what_scales
+from scalecurve.study.study import is_load, what_scales
 from scalecurve.units import as_number, level_faults
 from scalecurve.words import chance_words, percent, workers_text
 
@@ -128,9 +128,11 @@ class SpeedupTable(Result):
                 next="measure again on an idle machine",
             )
         if self.bend is None:
-            all_of_them = f"Use all {workers_text(last.k, self.k_unit)}: efficiency is {percent(last.efficiency.value)}"
+            use = (
+                f"{'Efficiency holds up to' if is_load(self.k_unit) else 'Use all'} {workers_text(last.k, self.k_unit)}"
+            )
             return Answer(
-                decision=f"{all_of_them} there{self._threshold_words()}.",
+                decision=f"{use}: efficiency is {percent(last.efficiency.value)} there{self._threshold_words()}.",
                 confidence=self._confidence(self.no_bend),
                 reason=f"The speedup is {last.speedup.value:.4g}; no measured K is past the bend ({rule_words(self)}).",
                 next=f"`scalecurve forecast --at {2 * last.k}` says what twice as many would give",
@@ -158,7 +160,8 @@ class SpeedupTable(Result):
         if good.k == self.baseline_k:
             return f"Use {use} until the bottleneck is fixed: {there}."
         was = f"efficiency is {percent(good.efficiency.value)} there and {percent(bent.efficiency.value)} at {bent.k:,}"
-        return f"Use up to {use}: {was}{shared}{self._threshold_words()}."
+        up_to = "Efficiency holds up to" if is_load(self.k_unit) else "Use up to"
+        return f"{up_to} {use}: {was}{shared}{self._threshold_words()}."
 
     def _threshold_words(self) -> str:
         return f" (threshold {percent(self.threshold)})" if self.rule == "efficiency" else ""
@@ -365,7 +368,8 @@ def tabulate(
     bent, no_bend = find_bend(basis.centre, bend, threshold, rng or np.random.default_rng(SEED))
     if any(row.disturbed for row in rows):  # disturbed times do not say where the curve bends
         bent = no_bend = None
-    doubt = implausible(basis.measured)
+    # Disturbed times look slower everywhere, or faster than K, whatever the job does.
+    doubt = None if any(row.disturbed for row in rows) else implausible(basis.measured)
     if doubt is not None:
         doubted = set(doubt.evidence["k"])
         rows = tuple(replace(row, verdict=doubt.evidence["words"]) if row.k in doubted else row for row in rows)

@@ -25,12 +25,8 @@ from scalecurve.auditing.figures import (
     span_of,
     times_rows,
 )
-from scalecurve.auditing.rule import Effect, Hit, Item, rule
-from scalecurve.findings import Severity
+from scalecurve.auditing.rule import Hit, rule
 from scalecurve.laws.amdahl import serial_fraction
-
-INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR
-VIOLATED, MISSING = Effect.VIOLATED, Effect.MISSING
 
 FLAT_POINTS = 3
 FLAT_RANGE = 4  # from the first to the last K of a flat stretch
@@ -100,20 +96,12 @@ def _contradictions(column: str, reading: Agreement) -> Iterator[Hit]:
         )
 
 
-@rule(
-    "efficiency-does-not-add-up", ERROR, Item.EFFICIENCY, VIOLATED,
-    remedy="recompute E = S/K (weak: T(1)/T(K)) from the raw times", source="radical-cybertools/radical.entk#300",
-    contradiction=True,
-)  # fmt: skip
+@rule
 def efficiency_does_not_add_up(claim: Claim) -> Iterator[Hit]:
-    """The efficiency column is not speedup over K.
-
-    A table whose columns contradict each other has at least one wrong number.
-    """
     if swapped(claim) is not None or _efficiencies_as_speedups(claim) is not None:
         return
     reading = _efficiency_by_speedup(claim) or best([_by_times(claim, "efficiency", weak=w) for w in _regimes(claim)])
-    if reading is None or not reading.apart or average_of_ratios(claim):
+    if reading is None or not reading.apart or reason_of_average(claim):
         return
     other = _by_times(claim, "efficiency", weak=claim.regime == "strong")
     if claim.regime and not other.apart and other.rows and reading.name in ("strong", "weak"):
@@ -124,19 +112,12 @@ def efficiency_does_not_add_up(claim: Claim) -> Iterator[Hit]:
     yield from _contradictions("efficiency", reading)
 
 
-@rule(
-    "speedup-does-not-add-up", ERROR, Item.BASELINE, VIOLATED,
-    remedy="state the T(1) used, and recompute", source="radical-cybertools/radical.entk#300", contradiction=True,
-)  # fmt: skip
+@rule
 def speedup_does_not_add_up(claim: Claim) -> Iterator[Hit]:
-    """The speedup column is not T(1)/T(K).
-
-    A speedup that its own times do not give uses another baseline than the table shows.
-    """
     if swapped(claim) is not None or _efficiencies_as_speedups(claim) is not None:
         return
     reading = best([_by_times(claim, "speedup", weak=w) for w in dict.fromkeys((False, *_regimes(claim)))])
-    if reading is None or not reading.apart or average_of_ratios(claim):
+    if reading is None or not reading.apart or reason_of_average(claim):
         return
     free = agreement(reading.name, times_rows(claim, "speedup", weak=reading.name == "weak"), None)
     if reading.constant is not None and len(reading.apart) == reading.rows > 1 and len(free.apart) <= 1:
@@ -147,16 +128,8 @@ def speedup_does_not_add_up(claim: Claim) -> Iterator[Hit]:
     yield from _contradictions("speedup", reading)
 
 
-@rule(
-    "other-baseline", WARNING, Item.BASELINE, MISSING,
-    remedy="name the program behind S = 1, and give its time", source="Hoefler and Belli 2015, rule 1",
-    asks="Which program, and which time, are the speedups relative to?",
-)  # fmt: skip
+@rule
 def other_baseline(claim: Claim) -> Iterator[Hit]:
-    """One worker does not have S = 1.
-
-    Then S is relative to a program that the table does not show: a faster one is honest, a slower one flatters.
-    """
     one = claim.at(1)
     if one is None or claim.baseline.description or _efficiencies_as_speedups(claim) is not None:
         return
@@ -167,17 +140,8 @@ def other_baseline(claim: Claim) -> Iterator[Hit]:
         yield Hit(message, {"published": own.printed}, credit=0.25)
 
 
-@rule(
-    "baseline-speedup-odd", WARNING, Item.BASELINE, MISSING,
-    remedy="state what S = 1 is: which program, how many workers, how many seconds",
-    source="Hoefler and Belli 2015, rule 1",
-    asks="What are the speedups relative to: one worker, the smallest K, or another program?",
-)  # fmt: skip
+@rule
 def baseline_speedup_odd(claim: Claim) -> Iterator[Hit]:
-    """The speedup of the smallest K is neither 1 nor K0.
-
-    Then S is relative to something that the table does not show, and no efficiency follows.
-    """
     rows = sorted((p for p in claim.points if p.speedup), key=lambda p: p.k)
     if len(rows) < 2 or rows[0].k == 1 or claim.baseline.description:
         return
@@ -191,30 +155,16 @@ def baseline_speedup_odd(claim: Claim) -> Iterator[Hit]:
         yield Hit(message, {"k": first.k, "published": first.speedup}, credit=0.25)
 
 
-@rule(
-    "speedup-as-efficiency", ERROR, Item.EFFICIENCY, VIOLATED,
-    remedy="divide by K, or head the column S", source="efficiency as the companion of speedup", contradiction=True,
-)  # fmt: skip
+@rule
 def speedup_as_efficiency(claim: Claim) -> Iterator[Hit]:
-    """Speedups in the efficiency column.
-
-    An efficiency is at most about 1; figures that rise with K are speedups under another name.
-    """
     wrong = [point for point in claim.points if point.efficiency_unit == "speedup"]
     if wrong:
         listed = ", ".join(point.quoted("efficiency") for point in wrong)
         yield Hit(f"the efficiency column holds speedups ({listed})", {"k": [point.k for point in wrong]})
 
 
-@rule(
-    "efficiency-as-speedup", ERROR, Item.EFFICIENCY, VIOLATED,
-    remedy="multiply by K, or head the column E", source="efficiency as the companion of speedup", contradiction=True,
-)  # fmt: skip
+@rule
 def efficiency_as_speedup(claim: Claim) -> Iterator[Hit]:
-    """Efficiencies in the speedup column.
-
-    The times give a speedup of which the published one is the share per worker.
-    """
     if (figures := _efficiencies_as_speedups(claim)) is not None:
         yield Hit(f"the speedup column holds efficiencies ({', '.join(figures)})")
 
@@ -232,16 +182,8 @@ def _efficiencies_as_speedups(claim: Claim) -> list[str] | None:
     return None if as_share.apart else [point.quoted("speedup") for point, _ in rows]
 
 
-@rule(
-    "mixed-units", WARNING, Item.EFFICIENCY, VIOLATED,
-    remedy="write every efficiency as a share, or every one in percent", source="reporting checklist, row 6",
-    contradiction=True,
-)  # fmt: skip
+@rule
 def mixed_units(claim: Claim) -> Iterator[Hit]:
-    """Shares and percent in one column.
-
-    A reader who takes 0.9 for percent, or 90 for a share, is wrong by a factor of 100.
-    """
     by_unit = {
         unit: [point for point in claim.points if point.efficiency_unit == unit and point.efficiency is not None]
         for unit in ("share", "percent")
@@ -282,31 +224,15 @@ def _turned(point: ClaimPoint, column: str) -> FigureRange | None:
     return None if rate is None else scaled.times(rate)
 
 
-@rule(
-    "time-and-rate-swapped", ERROR, Item.BASELINE, VIOLATED,
-    remedy="check what the column holds, and its unit", source="pytorch/torchtitan#619 (units of both ends)",
-    contradiction=True,
-)  # fmt: skip
+@rule
 def time_and_rate_swapped(claim: Claim) -> Iterator[Hit]:
-    """A column of times holds rates, or the other way round.
-
-    The speedups follow from the column only when its figures are read the other way.
-    """
     if (kind := swapped(claim)) is not None:
         other = {"times": "rates", "rates": "times"}[kind]
         yield Hit(f"the {kind} give the published figures only when read as {other}", {"column": kind})
 
 
-@rule(
-    "time-rises-like-a-rate", WARNING, Item.BASELINE, MISSING,
-    remedy="check what the column holds, and its unit", source="pytorch/torchtitan#619 (units of both ends)",
-    asks="Are these times or rates: in which unit, and is smaller better?",
-)  # fmt: skip
+@rule
 def time_rises_like_a_rate(claim: Claim) -> Iterator[Hit]:
-    """Times rise in proportion to K, or rates fall so.
-
-    Under fixed work that is what a column under the wrong name looks like.
-    """
     base = claim.at(claim.baseline_k)
     if base is None or claim.regime == "weak" or swapped(claim) is not None:
         return
@@ -321,7 +247,7 @@ def time_rises_like_a_rate(claim: Claim) -> Iterator[Hit]:
             yield Hit(f"the {what}", {"column": name}, credit=0.2)
 
 
-def average_of_ratios(claim: Claim) -> str | None:
+def reason_of_average(claim: Claim) -> str | None:
     """How it shows that published speedups are averages of ratios; None where nothing says so."""
     if words := re.search(r"\b(geo)?(mean|average|avg)\b.{0,30}(speed|effic)\w*", claim.statement or "", re.IGNORECASE):
         return f"the figures are averages ({words[0].strip()!r})"
@@ -330,71 +256,50 @@ def average_of_ratios(claim: Claim) -> str | None:
     base = claim.at(claim.baseline_k)
     if base is None or not base.seconds:
         return None
-    exact, skewed, rows = 0, 0, 0
-    for point in claim.points:
-        own = figure(point, "speedup")
-        if own is None and point.efficiency is not None and claim.regime != "weak":
-            share = figure(point, "efficiency")
-            own = None if share is None else share.times(point.k / base.k)
-        if own is None or not point.seconds or point is base:
-            continue
-        rows += 1
-        ratio = base.seconds / point.seconds
-        if own.agrees(span_of(ratio, SKEW * ratio)):
-            continue
-        spread = 1 + (point.std / point.seconds) ** 2 if point.std else 1.0
-        skewed += spread > 1 + SKEW and own.agrees(FigureRange(ratio * (1 + SKEW), ratio * spread**2, ratio))
-        if len(point.samples) == len(base.samples) > 1:
-            mean = statistics.fmean(a / b for a, b in zip(base.samples, point.samples, strict=True))
-            every = statistics.fmean(a / b for a in base.samples for b in point.samples)
-            exact += own.contains(mean) or own.contains(every)
+    kinds = [_kind_of_ratio(claim, point, base) for point in claim.points if point is not base and point.seconds]
+    exact, skewed = kinds.count("mean of ratios"), kinds.count("skewed")
     if exact and exact >= skewed:
         return f"at {exact} K the published figure is the mean of the ratios of single runs, not the ratio of the means"
-    if skewed >= 2 and skewed == rows:
+    if skewed >= 2 and skewed == len(kinds) - kinds.count(None):
         return f"all {skewed} figures are above the ratio of the means by about the squared spread, as averages are"
     return None
 
 
-@rule(
-    "average-of-ratios", WARNING, Item.EFFICIENCY, VIOLATED,
-    remedy="divide the mean times, or give S at every K", source="Hoefler and Belli 2015, rules 3 and 4",
-    contradiction=True,
-)  # fmt: skip
-def averaged(claim: Claim) -> Iterator[Hit]:
-    """Averages of speedups or efficiencies.
+def _kind_of_ratio(claim: Claim, point: ClaimPoint, base: ClaimPoint) -> str | None:
+    """Whether a published speedup is a ratio of means, a mean of ratios, or as skewed as one; None where absent."""
+    own = figure(point, "speedup")
+    if own is None and claim.regime != "weak" and (share := figure(point, "efficiency")) is not None:
+        own = share.times(point.k / base.k)
+    if own is None or not point.seconds or not base.seconds:
+        return None
+    ratio = base.seconds / point.seconds
+    if own.agrees(span_of(ratio, SKEW * ratio)):
+        return "ratio of means"
+    if len(point.samples) == len(base.samples) > 1:
+        mean = statistics.fmean(a / b for a, b in zip(base.samples, point.samples, strict=True))
+        every = statistics.fmean(a / b for a in base.samples for b in point.samples)
+        if own.contains(mean) or own.contains(every):
+            return "mean of ratios"
+    spread = 1 + (point.std / point.seconds) ** 2 if point.std else 1.0
+    is_skewed = spread > 1 + SKEW and own.agrees(FigureRange(ratio * (1 + SKEW), ratio * spread**2, ratio))
+    return "skewed" if is_skewed else "other"
 
-    The mean of ratios is not the ratio of means: it is too high, and over several K it means nothing.
-    """
-    if (reason := average_of_ratios(claim)) is not None:
+
+@rule
+def average_of_ratios(claim: Claim) -> Iterator[Hit]:
+    if (reason := reason_of_average(claim)) is not None:
         yield Hit(reason)
 
 
-@rule(
-    "extrapolation-as-result", ERROR, Item.WORKLOAD, VIOLATED,
-    remedy="mark every K that was not measured, or leave it out",
-    source="mlcommons/training_policies#458 (not allowed there)",
-)  # fmt: skip
+@rule
 def extrapolation_as_result(claim: Claim) -> Iterator[Hit]:
-    """Extrapolated points among the results.
-
-    A model's output beyond the data is a forecast, not a measurement.
-    """
     extrapolated = [point.k for point in claim.points if point.extrapolated]
     if extrapolated:
         yield Hit(f"extrapolated, not measured: K = {', '.join(map(str, extrapolated))}", {"k": extrapolated})
 
 
-@rule(
-    "unmarked-extrapolation", WARNING, Item.WORKLOAD, MISSING,
-    remedy="say which K were measured, and mark the others", source="mlcommons/training_policies#458",
-    asks="Which K were measured, and which were computed from a model?",
-)  # fmt: skip
+@rule
 def unmarked_extrapolation(claim: Claim) -> Iterator[Hit]:
-    """Points that look computed.
-
-    Measured efficiencies fall and scatter; figures that stay equal over a wide range of K, lie on a law to the last
-    digit, or lose their spread beyond some K were probably not measured.
-    """
     if claim.kind == "study" or any(point.extrapolated for point in claim.points):
         return
     points = [(point, e) for point, e in claim.efficiencies()]

@@ -56,11 +56,6 @@ DOUBTS = {Severity.ERROR: 10, Severity.WARNING: 3, Severity.INFO: 0}  # points f
 MOST_QUESTIONS = 3
 MOST_MISSING = 2  # of the six rows
 LEAST_MEASURED = 3  # K with a time or a rate; with fewer and more rows missing, nobody could check the result
-ABSENT = frozenset(
-    ("baseline-unknown", "workload-unknown", "regime-unknown", "startup-unknown", "spread-missing", "single-run",
-     "speedup-only", "no-efficiency")
-)  # fmt: skip
-"""Rules that miss a fact; any other warning doubts one."""
 DECISIONS = {
     SOUND: "Believe it: nothing is wrong or left out.",
     NOT_STATED: "Believe the figures, but ask for what is not stated.",
@@ -182,64 +177,79 @@ def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None 
     `subject` is a study (or a path, a mapping {K: seconds}, a frame), a published table, a claim.toml or its fields.
     `regime` ("strong" or "weak") is for one that does not state it.  Findings of the measurement count too.
     """
-    if isinstance(subject, str | Path):
-        subject = load_claim(subject, regime=regime)
-    elif isinstance(subject, DataFrame) or (
-        isinstance(subject, Mapping) and not any(isinstance(k, str) for k in subject)
-    ):
-        subject = as_study(subject, regime=regime)  # type: ignore[arg-type]  # not the fields of a claim
-    if not isinstance(subject, Study | Claim):
-        subject = claim_from(subject)
+    subject = _audited(subject, regime)
     claim = claim_of(subject) if isinstance(subject, Study) else subject
     own = subject.findings if isinstance(subject, Study) else ()
     hits = [(rule, hit, rule.finding(hit)) for rule in RULES for hit in rule.check(claim)]
-    checklist, questions, violations, points = [], [], [], 0.0
-    for item in Item:
-        status = Effect.VIOLATED
-        causes: list[tuple[Rule | None, Hit | None, Finding]] = [
-            (None, None, one) for one in own if BROKEN.get(one.code) is item
-        ]
-        for effect in Effect:
-            if not causes:
-                status = effect
-                causes = [hit for hit in hits if (hit[0].item, hit[0].effect) == (item, effect)]
-        if not causes:
-            checklist.append(ChecklistRow(str(item), "ok", evidence_for(item, claim)))
-            points += WEIGHTS[item]
-            continue
-        findings = [finding for _, _, finding in causes]
-        codes = tuple(dict.fromkeys(finding.code for finding in findings))
-        evidence = "; ".join(dict.fromkeys(finding.message for finding in findings))
-        checklist.append(ChecklistRow(str(item), str(status), evidence, codes, findings[0].remedy))
-        asks = next((rule.asks for rule, _, _ in causes if rule is not None and rule.asks), None)
-        credit = min((hit.credit for _, hit, _ in causes if hit is not None), default=0.0)
-        share = -VIOLATION if status is Effect.VIOLATED else credit
-        points += share * WEIGHTS[item]
-        questions.append(
-            ((1 - share) * WEIGHTS[item], asks or f"Please {findings[0].remedy or f'correct the {item}'}.")
-        )
-        violations += findings
+    rows = [_judged(item, claim, hits, own) for item in Item]
+    violations = [finding for row in rows for finding in row.findings]
     everything = (*own, *(finding for _, _, finding in hits))
     beside = sorted(
         (finding for finding in everything if finding not in violations),
         key=lambda finding: (finding.code != FIRST, ORDER.index(finding.severity), finding.code != "standing"),
     )
-    score = round(min(100.0, max(0.0, points - sum(DOUBTS[finding.severity] for finding in beside))))
-    questions.sort(key=lambda question: -question[0])
-    grade = _grade(claim, hits, own, [row.status for row in checklist])
+    points = sum(row.points for row in rows) - sum(DOUBTS[finding.severity] for finding in beside)
+    asked = sorted((row for row in rows if row.question), key=lambda row: row.points - WEIGHTS[row.item])
+    grade = _grade(claim, hits, own, [row.line.status for row in rows])
     return Audit(
         claim=claim,
         verdict=VERDICTS.get(grade, NOT_PUBLISHABLE),
         grade=grade,
-        score=score,
-        checklist=tuple(checklist),
+        score=round(min(100.0, max(0.0, points))),
+        checklist=tuple(row.line for row in rows),
         findings=tuple(beside),
-        questions=tuple(question for _, question in questions),
+        questions=tuple(row.question for row in asked if row.question),
         violations=tuple(violations),
     )
 
 
-def _grade(claim: Claim, hits: list[tuple[Rule, Hit, Finding]], own: tuple[Finding, ...], statuses: list[str]) -> str:
+def _audited(subject: StudyLike | Claim | Mapping[str, Any], regime: str | None) -> Study | Claim:
+    """What was given to `audit` as a study or a claim."""
+    if isinstance(subject, str | Path):
+        return load_claim(subject, regime=regime)
+    is_table = isinstance(subject, Mapping) and not any(isinstance(k, str) for k in subject)
+    if isinstance(subject, DataFrame) or is_table:
+        return as_study(subject, regime=regime)  # type: ignore[arg-type]  # not the fields of a claim
+    return subject if isinstance(subject, Study | Claim) else claim_from(subject)
+
+
+Caught = tuple[Rule, Hit, Finding]
+
+
+@dataclass(frozen=True)
+class _JudgedRow:
+    """A row of the checklist with its points, the findings behind it, and what to ask where it is not fulfilled."""
+
+    item: Item
+    line: ChecklistRow
+    points: float
+    findings: tuple[Finding, ...] = ()
+    question: str | None = None
+
+
+def _judged(item: Item, claim: Claim, hits: list[Caught], own: tuple[Finding, ...]) -> _JudgedRow:
+    """A row by what `measure` found, else by the rules that it violates, else by those that miss something."""
+    status, causes = Effect.VIOLATED, [hit for hit in hits if (hit[0].item, hit[0].effect) == (item, Effect.VIOLATED)]
+    findings = [finding for finding in own if BROKEN.get(finding.code) is item]
+    if findings:
+        causes = []
+    elif not causes:
+        status = Effect.MISSING
+        causes = [hit for hit in hits if (hit[0].item, hit[0].effect) == (item, status)]
+    findings += [finding for _, _, finding in causes]
+    if not findings:
+        return _JudgedRow(item, ChecklistRow(str(item), "ok", evidence_for(item, claim)), WEIGHTS[item])
+    codes = tuple(dict.fromkeys(finding.code for finding in findings))
+    evidence = "; ".join(dict.fromkeys(finding.message for finding in findings))
+    credit = min((hit.credit for _, hit, _ in causes), default=0.0)
+    share = -VIOLATION if status is Effect.VIOLATED else credit
+    asks = next((rule.asks for rule, _, _ in causes if rule.asks), None)
+    question = asks or f"Please {findings[0].remedy or f'correct the {item}'}."
+    line = ChecklistRow(str(item), str(status), evidence, codes, findings[0].remedy)
+    return _JudgedRow(item, line, share * WEIGHTS[item], tuple(findings), question)
+
+
+def _grade(claim: Claim, hits: list[Caught], own: tuple[Finding, ...], statuses: list[str]) -> str:
     """The worst that the rules say."""
     bad = [rule for rule, _, _ in hits if rule.severity is Severity.ERROR or rule.effect is Effect.VIOLATED]
     if any(finding.severity is Severity.ERROR for finding in own) or any(not rule.contradiction for rule in bad):
@@ -249,7 +259,7 @@ def _grade(claim: Claim, hits: list[tuple[Rule, Hit, Finding]], own: tuple[Findi
     measured = sum((p.seconds or p.rate or p.rate_per_worker) is not None for p in claim.points)
     if measured < LEAST_MEASURED and statuses.count(Effect.MISSING) > MOST_MISSING:
         return UNCHECKED
-    doubts = (*own, *(finding for _, _, finding in hits if finding.code not in ABSENT))
+    doubts = (*own, *(finding for rule, _, finding in hits if not rule.absent))
     if any(finding.severity is Severity.WARNING for finding in doubts):
         return DOUBTFUL
     return NOT_STATED if Effect.MISSING in statuses else SOUND
@@ -263,20 +273,28 @@ def evidence_for(item: Item, claim: Claim) -> str:
             time = f", {format_seconds(base.seconds)}" if base is not None and base.seconds else ""
             return f"K0 = {claim.baseline_k}{time}: {claim.baseline.description or 'described'}"
         case Item.WORKLOAD:
-            sizes = {point.size for point in claim.points if point.size is not None}
-            if len(sizes) == 1:
-                return f"total work {sizes.pop():g} at every K"
-            return "work per worker the same at every K" if sizes else claim.workload or "stated as fixed"
+            return _workload(claim)
         case Item.STEADY:
             return f"warm-up {claim.measurement.warmup}, set-up {claim.measurement.setup}"
         case Item.SPREAD:
-            counts = [point.n for point in claim.points if point.n is not None]
-            relative = [p.std / p.seconds for p in claim.points if p.std is not None and p.seconds]
-            spread = f", spread up to {max(relative):.1%} of the mean" if relative else ""
-            repeats = min(counts) if counts else claim.measurement.repeats
-            return f"{repeats} or more repeats{spread}" if repeats else f"spread stated{spread}"
+            return _spread(claim)
         case Item.REGIME:
             return f"{claim.regime} scaling"
         case Item.EFFICIENCY:
             point, e = list(claim.efficiencies())[-1]
             return f"E = {e:.3f} at K = {point.k}"
+
+
+def _workload(claim: Claim) -> str:
+    sizes = {point.size for point in claim.points if point.size is not None}
+    if len(sizes) == 1:
+        return f"total work {sizes.pop():g} at every K"
+    return "work per worker the same at every K" if sizes else claim.workload or "stated as fixed"
+
+
+def _spread(claim: Claim) -> str:
+    counts = [point.n for point in claim.points if point.n is not None]
+    relative = [p.std / p.seconds for p in claim.points if p.std is not None and p.seconds]
+    spread = f", spread up to {max(relative):.1%} of the mean" if relative else ""
+    repeats = min(counts) if counts else claim.measurement.repeats
+    return f"{repeats} or more repeats{spread}" if repeats else f"spread stated{spread}"

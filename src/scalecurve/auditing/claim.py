@@ -296,7 +296,7 @@ def load_claim(
 
     Without a source it is the bare claim `workers=256, speedup=180`.
     """
-    options = options or ReadOptions.checked(regime)
+    options = options or ReadOptions.checked(regime=regime)
     if source is None:
         return _bare_claim(workers, speedup, efficiency, options)
     if Path(source).suffix == ".toml":
@@ -386,20 +386,12 @@ def claim_of(study: Study) -> Claim:
     summary = curve_of(study)
     points = []
     for k, n, mean, std in zip(summary.k, summary.n, summary.mean, summary.std, strict=True):
-        runs = runs_by_k.get(int(k), [])
-        threads = {run.placement.threads_per_rank for run in runs if run.placement} - {None}
-        measured: dict[str, Any] = {quantity: float(mean)}
-        point = ClaimPoint(
-            k=int(k),
-            n=int(n),
-            std=float(std) if n > 1 else None,
-            work=runs[0].work if runs and all(run.work for run in runs) else None,
-            threads=threads.pop() if len(threads) == 1 and not counts_threads else None,
-            answers=() if compared else tuple(dict.fromkeys(run.digest for run in runs if run.digest is not None)),
-            oversubscribed=any(run.oversubscribed for run in runs),
-            **measured,
-        )
-        points.append(point)
+        facts = _facts(runs_by_k.get(int(k), [])) | {quantity: float(mean)}
+        if compared:
+            del facts["answers"]
+        if counts_threads:
+            del facts["threads"]
+        points.append(ClaimPoint(k=int(k), n=int(n), std=float(std) if n > 1 else None, **facts))
     job, machine = study.workload, study.provenance
     itself = f"the job itself at K = {study.baseline_k}" if job.command else None
     return Claim(
@@ -417,6 +409,17 @@ def claim_of(study: Study) -> Claim:
         ),
         environment=ClaimedEnvironment(hardware=_listed(machine.machine), software=_listed(machine.software)),
     )
+
+
+def _facts(runs: Sequence[Run]) -> dict[str, Any]:
+    """What the runs of one K say of the job, as fields of its point."""
+    threads = {run.placement.threads_per_rank for run in runs if run.placement} - {None}
+    return {
+        "work": runs[0].work if runs and all(run.work for run in runs) else None,
+        "threads": threads.pop() if len(threads) == 1 else None,
+        "answers": tuple(dict.fromkeys(run.digest for run in runs if run.digest is not None)),
+        "oversubscribed": any(run.oversubscribed for run in runs),
+    }
 
 
 def _listed(facts: Mapping[str, Any]) -> str | None:

@@ -22,6 +22,7 @@ from scalecurve.formats.tables.decision import likely_table, mark_of, measured_c
 from scalecurve.formats.tables.shapes import from_header_row
 from scalecurve.formats.user_file import validate
 from scalecurve.study import Quantity
+from scalecurve.study.run import FloatArray
 
 PERCENT_HEADER = 0.01
 AVERAGED = r"^(?:geo(?:metric)?[ _-]?)?(?:mean|average|avg\.?)[ _-]?"
@@ -65,9 +66,35 @@ def read_claim_table(file: Source, options: ReadOptions | None = None) -> Claim:
     columns, unit = _columns(headers, measured, name)
     unit = options.k_unit or unit
     counts = counts_of([str(cell) for cell in grid.columns[columns["k"][0]]], mark).values
-    faults = []
-    by_k: dict[int, list[dict[str, Any]]] = {}
     averages = [header for header in headers if re.match(rf"{AVERAGED}(speed|eff)", header, re.IGNORECASE)]
+    by_k, summaries, faults = _rows_by_k(grid, counts, columns, mark)
+    for k, same in () if measured else by_k.items():
+        if any(len({row.get(ratio) for row in same}) > 1 for ratio in ("speedup", "efficiency")):
+            remedy = "keep the rows of one curve"
+            faults.append(Fault(f"rows of K = {k} have different speedups or efficiencies", remedy=remedy))
+    if faults:
+        raise FormatError(faults, subject=name)
+    data = {
+        "statement": "; ".join([*averages, *summaries]) or None,
+        "name": Path(name).name,
+        "kind": "table",
+        "regime": options.regime_word or regime_in(cells.caption),
+        "k_unit": unit,
+        "points": [_point(same) for same in by_k.values()],
+    }
+    return validate(Claim, data, subject=name)
+
+
+Rows = dict[int, list[dict[str, Any]]]
+
+
+def _rows_by_k(
+    grid: CellGrid, counts: FloatArray, columns: dict[str, tuple[int, float]], mark: DecimalMark
+) -> tuple[Rows, list[str], list[Fault]]:
+    """The figures of every row under its K, the rows of averages as text, and what is wrong."""
+    faults: list[Fault] = []
+    averages: list[str] = []
+    by_k: Rows = {}
     for i in range(grid.rows):
         row = [str(column[i]).strip() for column in grid.columns]
         label = row[columns["k"][0]]
@@ -82,21 +109,7 @@ def read_claim_table(file: Source, options: ReadOptions | None = None) -> Claim:
         values = _row_values(grid.where(i), row, columns, mark, faults)
         if any(values.get(figure) is not None for figure in PRINTED):
             by_k.setdefault(int(counts[i]), []).append(values | {"k": int(counts[i])})
-    for k, same in () if measured else by_k.items():
-        if any(len({row.get(ratio) for row in same}) > 1 for ratio in ("speedup", "efficiency")):
-            remedy = "keep the rows of one curve"
-            faults.append(Fault(f"rows of K = {k} have different speedups or efficiencies", remedy=remedy))
-    if faults:
-        raise FormatError(faults, subject=name)
-    data = {
-        "statement": "; ".join(averages) or None,
-        "name": Path(name).name,
-        "kind": "table",
-        "regime": options.regime_word or regime_in(cells.caption),
-        "k_unit": unit,
-        "points": [_point(same) for same in by_k.values()],
-    }
-    return validate(Claim, data, subject=name)
+    return by_k, averages, faults
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,30 +170,34 @@ def _row_values(
     values["extrapolated"] = any(EXTRAPOLATED.search(cell) for cell in row)
     for name, (place, factor) in columns.items():
         cell = row[place]
-        if name == "k":
-            continue
         if name in TEXTS:
             values[name] = cell or None
-            continue
-        if name == "extrapolated":
+        elif name == "extrapolated":
             values[name] |= cell.lower() in ("1", "yes", "true", "x")
+        elif name == "k":
             continue
-        if "," in cell and name in ("speedup", "efficiency") and mark in (DecimalMark.UNKNOWN, DecimalMark.BOTH):
+        elif "," in cell and name in ("speedup", "efficiency") and mark in (DecimalMark.UNKNOWN, DecimalMark.BOTH):
             remedy = "write decimals with a point, or semicolons between the columns"
             faults.append(Fault("the comma may part decimals or thousands", f"{where}, {name}", cell, remedy))
-            continue
-        cell_figure = _number(cell, mark, f"{where}, {name}", faults)
-        in_percent = cell.rstrip("*").endswith("%") or factor == PERCENT_HEADER
-        scale = 1.0 if (in_percent and name == "efficiency") or (cell_figure and cell_figure.in_seconds) else factor
-        values.setdefault(name, None if cell_figure is None else cell_figure.value * scale)
-        if cell_figure is not None and name in PRINTED:
-            values["written"][name] = cell
-            values["last_digit"][name] = cell_figure.last_digit * scale
-        if cell_figure is not None and cell_figure.spread is not None and name in MEASURED.values():
-            values["std"] = cell_figure.spread * scale
-        if name == "efficiency" and cell_figure is not None and in_percent:
-            values |= {"efficiency_unit": "percent", "percent_sign": cell.endswith("%")}
+        elif (printed := _number(cell, mark, f"{where}, {name}", faults)) is None:
+            values.setdefault(name, None)
+        else:
+            _add_figure(values, name, cell, printed, factor)
     return values
+
+
+def _add_figure(values: dict[str, Any], name: str, cell: str, printed: PrintedCell, factor: float) -> None:
+    """Put a printed number with its last digit, its spread and its unit among the values of its row."""
+    in_percent = name == "efficiency" and (cell.rstrip("*").endswith("%") or factor == PERCENT_HEADER)
+    scale = 1.0 if in_percent or printed.in_seconds else factor
+    values.setdefault(name, printed.value * scale)
+    if name in PRINTED:
+        values["written"][name] = cell
+        values["last_digit"][name] = printed.last_digit * scale
+    if printed.spread is not None and name in MEASURED.values():
+        values["std"] = printed.spread * scale
+    if in_percent:
+        values |= {"efficiency_unit": "percent", "percent_sign": cell.endswith("%")}
 
 
 @dataclass(frozen=True)

@@ -167,16 +167,9 @@ def settle_units(points: Sequence[ClaimPoint], baseline_k: int, regime: str | No
     shares = in_percent and max(values) <= MOST_SHARE  # headed percent, written as shares
     for place, (point, value) in enumerate(column):
         fits = [unit for unit in FACTORS if _agrees(value, point, unit, expected[point.k])]
-        if point.percent_sign:
-            units[point.k] = PERCENT
-        elif len(fits) == 1:
-            units[point.k] = fits[0]
-        elif not in_percent or shares:
-            units[point.k] = SHARE
-        elif value > MOST_SHARE:
-            units[point.k] = PERCENT
-        else:
-            units[point.k] = _nearer(value, values, place)
+        by_column = SHARE if not in_percent or shares else _nearer(value, values, place)
+        by_others = fits[0] if len(fits) == 1 else by_column
+        units[point.k] = PERCENT if point.percent_sign else by_others
     return [units.get(point.k, SHARE) for point in points]
 
 
@@ -218,11 +211,16 @@ def _is_speedup(
     plain = [_agrees(value, point, unit, expected[point.k]) for point, value in other for unit in FACTORS]
     if other and sum(matches) >= len(other) and not any(plain):
         return True
+    return not any(plain) and _rises_as_a_speedup(column, baseline_k)
+
+
+def _rises_as_a_speedup(column: list[tuple[ClaimPoint, float]], baseline_k: int) -> bool:
+    """Whether the figures start at 1 (or K/K0), rise, stay below K and go beyond any share."""
     values = [value for _, value in column]
     rising = all(later > earlier for earlier, later in pairwise(values))
     starts = 0.5 <= values[0] / (column[0][0].k / baseline_k) <= MOST_SHARE or values[0] == 1
     within = all(value <= 1.1 * point.k for point, value in column)
-    return len(values) > 1 and rising and starts and within and max(values) > MOST_SHARE and not any(plain)
+    return len(values) > 1 and rising and starts and within and max(values) > MOST_SHARE
 
 
 def _nearer(value: float, values: list[float], place: int) -> str:
@@ -231,7 +229,7 @@ def _nearer(value: float, values: list[float], place: int) -> str:
         other / 100 if other > MOST_SHARE else other
         for other in values[max(0, place - 1) : place] + values[place + 1 : place + 2]
     ]
-    if value == 0 or not neighbours:
+    if value == 0 or value > MOST_SHARE or not neighbours:
         return PERCENT
 
     def distance(share: float) -> float:

@@ -223,29 +223,15 @@ def check(
     if against is None and not floors and history is None:
         remedy = "--min-efficiency 0.8@8, --against old.json, --history checks.jsonl, or several of them"
         raise InputError(Fault("there is nothing to check", remedy=remedy))
-    past: tuple[HistoryEntry, ...] = ()
-    if history is not None:  # the checks since the last reported change, and this study as the last of them
-        before = read_entries(history, name=new.name) if Path(history).exists() else ()
-        start = max((place for place, entry in enumerate(before) if entry.drift), default=0)
-        past = (*before[start:], entry_of(new))
+    past = () if history is None else _past(new, Path(history))
     change = largest_change(past[-MOST_CHECKS:], level=DRIFT_ALARM)
+    session = session_shift(past)
+    old = None if against is None else as_study(against, regime=str(new.regime))
     findings: list[Finding] = []
     rows: list[Regression] = []
-    one_session, session = False, session_shift(past)
-    old = None if against is None else as_study(against, regime=str(new.regime))
+    one_session = False
     if old is not None:
-        machines = [difference for difference in differences(new, old) if difference.kind == "machine"]
-        by_efficiency = any_machine and bool(machines)
-        if by_efficiency:
-            text = f"the older study ran on another machine ({machines[0]}): efficiency is compared, not seconds"
-            remedy = "use one runner to compare seconds"
-            findings.append(warning("other-machine", text, remedy=remedy, differences=[str(item) for item in machines]))
-        kinds = ("workload",) if by_efficiency else ("machine", "workload")
-        findings += require_sameness(new, old, allow_mixed=allow_mixed, kinds=kinds)
-        versions = [difference for difference in differences(new, old) if difference.kind == "software"]
-        if versions:  # other versions are what a gate is for: a note, not a refusal
-            mixed = mixed_finding(versions)
-            findings.append(info("versions-differ", mixed.message, **mixed.evidence))
+        findings, by_efficiency = _comparable(new, old, allow_mixed=allow_mixed, any_machine=any_machine)
         pair = pair_of(new, old, () if workers is None else as_workers(workers), session or SessionShift())
         rows = pair.rows("efficiency" if by_efficiency else gate, false_alarm)
         findings += pair.findings(rows)
@@ -262,6 +248,31 @@ def check(
         shifts_known=session is not None,
         rests_on_one_session=one_session,
     )
+
+
+def _past(new: Study, history: Path) -> tuple[HistoryEntry, ...]:
+    """The checks since the last reported change, and this study as the last of them."""
+    before = read_entries(history, name=new.name) if history.exists() else ()
+    start = max((place for place, entry in enumerate(before) if entry.drift), default=0)
+    return (*before[start:], entry_of(new))
+
+
+def _comparable(new: Study, old: Study, *, allow_mixed: bool, any_machine: bool) -> tuple[list[Finding], bool]:
+    """What differs between the studies, and whether only their efficiencies can be compared; Refused if they cannot."""
+    findings: list[Finding] = []
+    machines = [difference for difference in differences(new, old) if difference.kind == "machine"]
+    by_efficiency = any_machine and bool(machines)
+    if by_efficiency:
+        text = f"the older study ran on another machine ({machines[0]}): efficiency is compared, not seconds"
+        remedy = "use one runner to compare seconds"
+        findings.append(warning("other-machine", text, remedy=remedy, differences=[str(item) for item in machines]))
+    kinds = ("workload",) if by_efficiency else ("machine", "workload")
+    findings += require_sameness(new, old, allow_mixed=allow_mixed, kinds=kinds)
+    versions = [difference for difference in differences(new, old) if difference.kind == "software"]
+    if versions:  # other versions are what a gate is for: a note, not a refusal
+        mixed = mixed_finding(versions)
+        findings.append(info("versions-differ", mixed.message, **mixed.evidence))
+    return findings, by_efficiency
 
 
 def floor_of(study: Study, k: int, floor: float, alpha: float) -> FloorCheck:

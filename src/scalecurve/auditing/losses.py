@@ -432,6 +432,21 @@ class Pair:
 
 def pair_of(new: Study, old: Study, workers: tuple[int, ...], session: SessionShift) -> Pair:
     """The gated K of two studies; Refused where none of them can be tested."""
+    common = _gated(new, old, workers)
+    k0 = new.baseline_k if new.baseline_k == old.baseline_k else None
+    curves = [curve_of(study) for study in (new, old)]
+    digit = _last_digit(np.concatenate([new.samples.values, old.samples.values]))
+    sign = -1.0 if new.quantity.higher_is_better else 1.0
+    ends = [_log_means(curve, common, sign, digit) for curve in curves]
+    single = tuple(k for i, k in enumerate(common) if min(end.degrees[i] for end in ends) < 1)
+    if len(single) == len(common):  # a gate that tests nothing must not pass
+        raise Refused("one sample per K: nothing can be tested; repeat 5 times")
+    equal = tuple(k for k in common if k not in single and any(_no_spread(curve, k) for curve in curves))
+    return Pair(tuple(common), single, equal, k0 if k0 in common else None, ends[0], ends[1], session)
+
+
+def _gated(new: Study, old: Study, workers: tuple[int, ...]) -> list[int]:
+    """The K of both studies that are gated; a K that one of them lacks is refused."""
     chosen_k, measured_k = set(workers), set(old.all_k)
     common = [k for k in new.all_k if k in measured_k and (not chosen_k or k in chosen_k)]
     absent = [k for k in workers if k not in common]
@@ -447,16 +462,7 @@ def pair_of(new: Study, old: Study, workers: tuple[int, ...], session: SessionSh
     if len(common) > MOST_GATED:
         remedy = f"at most {MOST_GATED}; name those that matter with --workers"
         raise InputError(Fault("too many K to gate", value=f"{len(common)} K", remedy=remedy))
-    k0 = new.baseline_k if new.baseline_k == old.baseline_k else None
-    curves = [curve_of(study) for study in (new, old)]
-    digit = _last_digit(np.concatenate([new.samples.values, old.samples.values]))
-    sign = -1.0 if new.quantity.higher_is_better else 1.0
-    ends = [_log_means(curve, common, sign, digit) for curve in curves]
-    single = tuple(k for i, k in enumerate(common) if min(end.degrees[i] for end in ends) < 1)
-    if len(single) == len(common):  # a gate that tests nothing must not pass
-        raise Refused("one sample per K: nothing can be tested; repeat 5 times")
-    equal = tuple(k for k in common if k not in single and any(_no_spread(curve, k) for curve in curves))
-    return Pair(tuple(common), single, equal, k0 if k0 in common else None, ends[0], ends[1], session)
+    return common
 
 
 def _log_means(curve: Curve, workers: list[int], sign: float, last_digit: float) -> LogMeans:

@@ -8,14 +8,10 @@ from collections.abc import Iterator
 
 from scalecurve.auditing.claim import Claim
 from scalecurve.auditing.job_rules import machine_kind
-from scalecurve.auditing.rule import Effect, Hit, Item, rule
-from scalecurve.findings import Severity
+from scalecurve.auditing.rule import Hit, rule
 from scalecurve.forecasting.published import place
 from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Treatment
-
-INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR
-VIOLATED, MISSING = Effect.VIOLATED, Effect.MISSING
 
 NOISE = 0.01
 
@@ -34,31 +30,14 @@ def _startup(claim: Claim, treatment: Treatment) -> list[str]:
     return [name for name, value in both.items() if value is treatment]
 
 
-@rule(
-    "startup-included", ERROR, Item.STEADY, VIOLATED,
-    remedy="time the steady state only; report start-up by itself",
-    source="reporting checklist, row 3; monocongo/climate_indices#948",
-)  # fmt: skip
+@rule
 def startup_included(claim: Claim) -> Iterator[Hit]:
-    """Warm-up or set-up is inside the times.
-
-    Start-up costs differ between K = 1 and K, and are not what scales.
-    """
     for name in _startup(claim, Treatment.INCLUDED):
         yield Hit(f"{name} is inside the measured times", {name: "included"})
 
 
-@rule(
-    "startup-unknown", WARNING, Item.STEADY, MISSING,
-    remedy="say how warm-up and set-up were kept out of the times",
-    source="reporting checklist, row 3; ecmwf/anemoi-core#1254",
-    asks="Were warm-up and set-up excluded, and how?",
-)  # fmt: skip
+@rule
 def startup_unknown(claim: Claim) -> Iterator[Hit]:
-    """Warm-up and set-up are not mentioned.
-
-    Autotuning, connection set-up and loading can make up much of a short run.
-    """
     unknown = _startup(claim, Treatment.UNKNOWN)
     if unknown:
         yield Hit(f"treatment of {' and '.join(unknown)} not stated", credit=0.5 if len(unknown) == 1 else 0.0)
@@ -68,16 +47,8 @@ def _counts(claim: Claim) -> dict[int, int]:
     return {point.k: point.n for point in claim.points if point.n is not None}
 
 
-@rule(
-    "single-run", WARNING, Item.SPREAD, MISSING,
-    remedy="repeat each K at least 5 times with fresh launches", source="reporting checklist, row 4",
-    asks="How many fresh launches per point, and what is their spread?",
-)  # fmt: skip
+@rule
 def single_run(claim: Claim) -> Iterator[Hit]:
-    """One run per point.
-
-    A single run is one draw from a noisy distribution.
-    """
     counts = _counts(claim)
     single = [k for k, n in counts.items() if n == 1]
     if claim.measurement.repeats == 1 or (counts and len(single) == len(counts)):
@@ -86,28 +57,16 @@ def single_run(claim: Claim) -> Iterator[Hit]:
         yield Hit(f"a single run at K = {', '.join(map(str, single))}", {"k": single}, credit=0.5)
 
 
-@rule("few-repeats", INFO, remedy="launch each K 5 to 10 times afresh", source="MikkoParkkola/mcp-gateway#615")
+@rule
 def few_repeats(claim: Claim) -> Iterator[Hit]:
-    """Few repeats.
-
-    Below 5 the interval of a speedup is wide; a distribution-free interval of the median needs 6.
-    """
     counts = [*_counts(claim).values(), *([claim.measurement.repeats] if claim.measurement.repeats else [])]
     few = [n for n in counts if 1 < n < ENOUGH_REPEATS]
     if few:
         yield Hit(f"as few as {min(few)} repeats: a 95 % interval of the median needs 6", {"repeats": min(few)})
 
 
-@rule(
-    "spread-missing", WARNING, Item.SPREAD, MISSING,
-    remedy="give the standard deviation or an interval at every K", source="reporting checklist, row 4",
-    asks="How many repeats were made, and what is the standard deviation at each K?",
-)  # fmt: skip
+@rule
 def spread_missing(claim: Claim) -> Iterator[Hit]:
-    """No variance.
-
-    A mean without a spread hides whether 1.9x is solid or a coin flip from 1.6x.
-    """
     if claim.measurement.spread_reported or any(point.std is not None for point in claim.points):
         return
     repeats = claim.measurement.repeats or max(_counts(claim).values(), default=None)
@@ -117,29 +76,14 @@ def spread_missing(claim: Claim) -> Iterator[Hit]:
         yield Hit(f"{repeats} repeats, but no spread", {"repeats": repeats}, credit=0.5)
 
 
-@rule(
-    "not-fresh-launches", WARNING, Item.SPREAD, VIOLATED,
-    remedy="launch the job again for every repeat", source="ohdearquant/lattice#1137; faster-cpython/ideas#551",
-)  # fmt: skip
+@rule
 def not_fresh_launches(claim: Claim) -> Iterator[Hit]:
-    """Repeats within one launch.
-
-    Spread within a run understates that between runs: identical code then looks different.
-    """
     if claim.measurement.fresh_launches is False:
         yield Hit("the repeats are iterations of one launch: they miss the noise from run to run")
 
 
-@rule(
-    "superhuman-precision", WARNING, Item.SPREAD, MISSING,
-    remedy="ask for the raw times of every launch", source="psf/pyperf checks",
-    asks="May we see the raw times of every launch?",
-)  # fmt: skip
+@rule
 def superhuman_precision(claim: Claim) -> Iterator[Hit]:
-    """Numbers too good for a clock.
-
-    Real launches differ by a percent or so; numbers that do not are rounded, copied or computed.
-    """
     relative = [p.std / p.seconds for p in claim.points if p.std is not None and p.seconds and (p.n or 2) > 1]
     if relative and max(relative) < SMALLEST_SPREAD:
         message = f"the largest relative spread is {max(relative):.1e}: no wall clock repeats that closely"
@@ -155,15 +99,8 @@ def superhuman_precision(claim: Claim) -> Iterator[Hit]:
         yield Hit(f"speedups have {digits} significant digits and no spread", {"digits": digits})
 
 
-@rule(
-    "several-machines", ERROR, Item.WORKLOAD, VIOLATED,
-    remedy="measure every K on one cluster", source="pytorch/torchtitan#619",
-)  # fmt: skip
+@rule
 def several_machines(claim: Claim) -> Iterator[Hit]:
-    """Points from different machines.
-
-    Differences between machines read as scaling: 128 GPUs looked faster per GPU than 8.
-    """
     by_kind = {machine_kind(point.machine): point.machine for point in claim.points if point.machine}
     machines = sorted(by_kind.values())
     clusters = claim.environment.clusters
@@ -173,30 +110,15 @@ def several_machines(claim: Claim) -> Iterator[Hit]:
         yield Hit(f"points come from {clusters} clusters", {"clusters": clusters})
 
 
-@rule(
-    "hardware-unknown", INFO,
-    remedy="state machine, interconnect, library and driver versions", source="pytorch/torchtitan#394",
-)  # fmt: skip
+@rule
 def hardware_unknown(claim: Claim) -> Iterator[Hit]:
-    """Hardware or software is not stated.
-
-    Nobody can repeat the measurement or judge the interconnect.
-    """
     absent = [name for name in ("hardware", "software") if getattr(claim.environment, name) is None]
     if absent:
         yield Hit(f"{' and '.join(absent)} not stated", {"absent": absent})
 
 
-@rule(
-    "speedup-only", WARNING, Item.EFFICIENCY, MISSING,
-    remedy="report E(K) beside S(K) at every K", source="reporting checklist, row 6",
-    asks="What is the efficiency at every K?",
-)  # fmt: skip
+@rule
 def speedup_only(claim: Claim) -> Iterator[Hit]:
-    """Speedup without efficiency.
-
-    A large speedup can hide that much of the fleet is idle.
-    """
     speedups = [point for point in claim.points if point.speedup is not None]
     if not speedups or any(point.efficiency is not None for point in claim.points):
         return
@@ -211,15 +133,8 @@ def speedup_only(claim: Claim) -> Iterator[Hit]:
         )
 
 
-@rule(
-    "words-overstate", WARNING,
-    remedy="replace the word by E at the largest K", source="a vendor's near-linear 180x on 256 GPUs is E = 0.70",
-)  # fmt: skip
+@rule
 def words_overstate(claim: Claim) -> Iterator[Hit]:
-    """The words say more than the numbers.
-
-    Near-linear is a matter of taste until an efficiency stands beside it.
-    """
     efficiencies = list(claim.efficiencies())
     words = re.search(r"(near[ -]*|almost |perfect(ly)? |close to )?linear", claim.statement or "", re.IGNORECASE)
     if words and efficiencies and efficiencies[-1][1] < NEARLY_LINEAR:
@@ -228,15 +143,8 @@ def words_overstate(claim: Claim) -> Iterator[Hit]:
         yield Hit(f"the claim says {words[0]!r}, but E = {e:.2f} at K = {point.k}", evidence)
 
 
-@rule(
-    "no-efficiency", WARNING, Item.EFFICIENCY, MISSING,
-    remedy="give T(1) and T(K), and say --regime strong or --regime weak", source="reporting checklist, row 6",
-)  # fmt: skip
+@rule
 def no_efficiency(claim: Claim) -> Iterator[Hit]:
-    """Efficiency cannot be computed.
-
-    Without times, rates or speedups at two worker counts there is no scaling result.
-    """
     if any(math.isfinite(e) for _, e in claim.efficiencies()):
         return
     base, last = claim.at(claim.baseline_k), max(claim.points, key=lambda point: point.k, default=None)
@@ -249,15 +157,8 @@ def no_efficiency(claim: Claim) -> Iterator[Hit]:
         yield Hit("no efficiency can be computed from these numbers")
 
 
-@rule(
-    "efficiency-range", INFO,
-    remedy="size by the efficiency you need, not by the speedup", source="efficiency as the companion of speedup",
-)  # fmt: skip
+@rule
 def efficiency_range(claim: Claim) -> Iterator[Hit]:
-    """Where efficiency holds.
-
-    The largest K that still pays is what sizes a purchase, not the largest speedup.
-    """
     efficiencies = list(claim.efficiencies())
     if len(efficiencies) < 2:
         return
@@ -270,12 +171,8 @@ def efficiency_range(claim: Claim) -> Iterator[Hit]:
     yield Hit("; ".join(parts.values()), {"efficiencies": {str(point.k): e for point, e in efficiencies}})
 
 
-@rule("karp-flatt-trend", INFO, remedy="`scalecurve diagnose` looks for the cause", source="Karp and Flatt 1990")
+@rule
 def karp_flatt_trend(claim: Claim) -> Iterator[Hit]:
-    """What the serial fraction does.
-
-    Flat, rising or falling it tells a serial part from growing overhead and from a loss at small K.
-    """
     if claim.may_be_weak or claim.baseline_k != 1:
         return
     fractions = {p.k: serial_fraction(p.k, e * p.k) for p, e in claim.efficiencies() if p.k > 1 and e > 0}
@@ -299,15 +196,8 @@ def karp_flatt_trend(claim: Claim) -> Iterator[Hit]:
     )
 
 
-@rule(
-    "slower-than-baseline", WARNING,
-    remedy="use the smaller K", source="efficiency as the companion of speedup",
-)  # fmt: skip
+@rule
 def slower_than_baseline(claim: Claim) -> Iterator[Hit]:
-    """More workers, slower job.
-
-    Beyond some K the added coordination costs more than the added workers bring.
-    """
     if claim.may_be_weak:
         return
     fastest, slow = (claim.baseline_k, 1.0, claim.at(claim.baseline_k)), None
@@ -326,15 +216,8 @@ def slower_than_baseline(claim: Claim) -> Iterator[Hit]:
         )
 
 
-@rule(
-    "standing", INFO,
-    remedy="ask what K0 was and what was held fixed before comparing", source="published curves behind the forecast",
-)  # fmt: skip
+@rule
 def standing(claim: Claim) -> Iterator[Hit]:
-    """Where the figure stands among published curves.
-
-    What others reached at the same multiple of their base says whether a figure is usual, good or hard to believe.
-    """
     efficiencies = list(claim.efficiencies())
     if not efficiencies:
         return
@@ -348,30 +231,15 @@ def standing(claim: Claim) -> Iterator[Hit]:
         yield Hit(f"{row.sentence()}{among}", evidence)
 
 
-@rule(
-    "mostly-idle", INFO,
-    remedy="report the K where E is still acceptable, and the cost per result",
-    source="efficiency as the companion of speedup",
-)  # fmt: skip
+@rule
 def mostly_idle(claim: Claim) -> Iterator[Hit]:
-    """More than half of the fleet is idle.
-
-    The largest K costs more than twice per result what one worker does.
-    """
     efficiencies = list(claim.efficiencies())
     if efficiencies and efficiencies[-1][1] < 0.5:
         point, e = efficiencies[-1]
         yield Hit(f"{1 - e:.0%} of the fleet is idle at K = {point.k}", {"k": point.k, "efficiency": e})
 
 
-@rule(
-    "no-ideal-line", INFO,
-    remedy="draw S = K (strong) or E = 1 (weak)", source="DifferentiableUniverseInitiative/jaxDecomp#83",
-)  # fmt: skip
+@rule
 def no_ideal_line(claim: Claim) -> Iterator[Hit]:
-    """No ideal line.
-
-    Without it the loss is hard to see.
-    """
     if claim.figure.ideal_line is False:
         yield Hit("the figure has no ideal line")

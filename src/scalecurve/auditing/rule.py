@@ -1,15 +1,16 @@
 """A rule of the audit: a check with what it is about, what to do, what to ask, and where it comes from.
 
-The rules stand in `job_rules` (what ran), `number_rules` (how it was measured, and what the curve says) and
-`arithmetic_rules` (whether the published figures agree with each other).
+The texts stand in rules.toml; the checks in `job_rules` (what ran), `number_rules` (how it was measured, and what the
+curve says) and `arithmetic_rules` (whether the published figures agree with each other).
 """
 
 from __future__ import annotations
 
-import inspect
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib.resources import files
 from typing import Any
 
 from scalecurve.auditing.claim import Claim
@@ -52,10 +53,7 @@ Check = Callable[[Claim], Iterator[Hit]]
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """`why` is what goes wrong without it, `asks` the question to the author, `source` where the rule is from.
-
-    A `contradiction` is seen in the published figures alone: they cannot all be right.
-    """
+    """A section of rules.toml, where each key is explained, with its check."""
 
     code: str
     severity: Severity
@@ -67,45 +65,22 @@ class Rule:
     item: Item | None = None
     effect: Effect | None = None
     asks: str | None = None
+    absent: bool = False
     contradiction: bool = False
 
     def finding(self, hit: Hit) -> Finding:
         return Finding(self.code, self.severity, hit.message, hit.evidence, hit.remedy or self.remedy)
 
 
+_TEXTS = tomllib.loads(files("scalecurve.auditing").joinpath("rules.toml").read_text(encoding="utf-8"))
 RULES: list[Rule] = []
 
 
-def rule(
-    code: str,
-    severity: Severity,
-    item: Item | None = None,
-    effect: Effect | None = None,
-    *,
-    remedy: str,
-    source: str,
-    asks: str | None = None,
-    contradiction: bool = False,
-) -> Callable[[Check], Check]:
-    """Add a check to RULES; the first line of its docstring is the title, the rest says why."""
-
-    def register(check: Check) -> Check:
-        title, _, why = (inspect.getdoc(check) or code).partition("\n\n")
-        RULES.append(
-            Rule(
-                code=code,
-                severity=severity,
-                title=title.rstrip("."),
-                why=" ".join(why.split()),
-                remedy=remedy,
-                source=source,
-                check=check,
-                item=item,
-                effect=effect,
-                asks=asks,
-                contradiction=contradiction,
-            )
-        )
-        return check
-
-    return register
+def rule(check: Check) -> Check:
+    """Add a check to RULES with the texts of its section: that of a_b is a-b."""
+    code = check.__name__.replace("_", "-")
+    texts = dict(_TEXTS[code])
+    if "item" in texts:
+        texts |= {"item": Item[texts["item"]], "effect": Effect(texts["effect"])}
+    RULES.append(Rule(code=code, check=check, **texts | {"severity": Severity(texts["severity"])}))
+    return check

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scalecurve.cli.inputs import WORKERS, study_options
+from scalecurve.cli.inputs import WORKERS, Chosen, study_options
 from scalecurve.cli.output import Output, Plot, SectionedCommand, emit, emit_drawn, note, output_options, plot_option
 from scalecurve.errors import Fault, InputError, ScalecurveError, one_line
 
@@ -73,14 +73,11 @@ def command(
     study: Study,
     against: Path | None,
     baseline: Path | None,
-    min_efficiency: tuple[str, ...],
-    workers: tuple[int, ...] | None,
-    allow_mixed: bool,
     junit: Path | None,
     history: Path | None,
-    gate: str,
     annotations: bool,
     output: Output,
+    **chosen: Chosen,
 ) -> int:
     """Exit 1 with one line when efficiency is below a floor, or speed was lost beyond noise: since an older study, or
     little by little along a history of checks.
@@ -94,18 +91,10 @@ def command(
     if against is not None and baseline is not None:
         raise InputError(Fault("--against and --baseline exclude one another", remedy="choose one"))
     if baseline is not None and not baseline.exists():
-        result = first_check(study, baseline, min_efficiency=min_efficiency)
+        result = first_check(study, baseline, min_efficiency=chosen["min_efficiency"])
     else:
-        result = check(
-            study,
-            against=against or baseline,
-            min_efficiency=min_efficiency,
-            workers=workers,
-            allow_mixed=allow_mixed,
-            any_machine=baseline is not None,
-            history=history,
-            gate=gate,
-        )
+        other = against or baseline
+        result = check(study, against=other, any_machine=baseline is not None, history=history, **chosen)
     emit(result, output)
     if junit is not None:
         write_atomically(junit, result.junit().encode())

@@ -12,6 +12,7 @@ from scalecurve.errors import InputError
 from scalecurve.units import parse_level, parse_number, parse_numbers, parse_seconds, parse_share, parse_workers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Chosen = Any  # options of a command as click parsed them: the keywords of its verb
 Reading = dict[str, Any]  # keywords of `scalecurve.load` from the command line; None where an option was left out
 
 if TYPE_CHECKING:
@@ -51,24 +52,8 @@ def level_option(default: str) -> Callable[[Function], Function]:
     return click.option("--level", type=LEVEL, default=default, show_default=True, help="Level of intervals.")
 
 
-def former_name(old: str, new: str) -> Callable[[Function], Function]:
-    """Take an option by its former name too, hidden from --help, with a note that says the new one."""
-
-    def taken(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-        if value not in (None, False):
-            click.echo(f"scalecurve: {old} is now called {new}", err=True)
-            context.meta[f"scalecurve{new}"] = value
-
-    return click.option(old, hidden=True, is_eager=True, expose_value=False, callback=taken)
-
-
-def by_former_name(new: str, value: Any) -> Any:
-    """The value of an option: the one given by its former name, if it was."""
-    return click.get_current_context().meta.get(f"scalecurve{new}", value)
-
-
 READING = {  # the keywords of `scalecurve.load`; a test compares the two
-    "regime": "strong (total work fixed) or weak (work per worker fixed); never guessed.",
+    "regime": "strong (total work fixed) or weak (work per worker fixed); strong where times fall and a file states none.",
     "quantity": "seconds, throughput or throughput_per_worker, where a table's header does not say.",
     "k_column": "The column of worker counts: its name, its number, a product ('ranks*threads'), or '(header)'.",
     "value_column": "The column of times or rates, by its name or number.",

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from scalecurve.cli.inputs import NUMBERS, SHARE, WORKERS
+from scalecurve.cli.inputs import NUMBERS, SHARE, WORKERS, Chosen
 from scalecurve.cli.output import (
     Output,
     Plot,
@@ -45,22 +45,9 @@ def _common(function: Function) -> Function:
 @click.option("--growth", default="log", show_default=True, help="How communication grows: log or linear.")
 @click.option("--serial-share", is_flag=True, help="The serial part is a share of the work, and grows with it.")
 @_common
-def isoefficiency(
-    *,
-    serial: float,
-    comm: float,
-    hold: float,
-    growth: str,
-    serial_share: bool,
-    workers: Workers,
-    plot: Plot | None,
-    output: Output,
-) -> None:
+def isoefficiency(*, workers: Workers, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Find the work per worker w(K) that holds an efficiency."""
-    table = law_table(
-        "isoefficiency", workers, serial=serial, comm=comm, hold=hold, growth=growth, serial_share=serial_share
-    )
-    emit_drawn(table, plot, output)
+    emit_drawn(law_table("isoefficiency", workers, **chosen), plot, output)
 
 
 @command.command("karp-flatt")

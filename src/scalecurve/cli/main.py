@@ -20,6 +20,7 @@ INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h: a fault of ours, not of the in
 FIRST_STEPS = """\
 Start with one of these; --help lists all commands.
 
+  scalecurve try                                                              see it work: half a minute
   scalecurve table times.csv --regime strong                                  times you have: K, seconds
   scalecurve measure --regime strong --workers 1,2,4 -- ./solver {workers}    times you need
   scalecurve plan --model llama3-70b --cluster h100-ib400 --gpus 512          a training run
@@ -69,6 +70,7 @@ COMMANDS: dict[str, Entry] = {
     "collective": Entry(
         "mechanisms", "price an all-reduce and other collectives; measure a network", "mechanisms:collective"
     ),
+    "try": Entry("tools", "measure a small job that bends on any machine, and write its report", "tools:try_command"),
     "doctor": Entry("tools", "list what this machine can measure, and how noisy it is", "tools:doctor"),
 }
 

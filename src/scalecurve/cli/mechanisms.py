@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from scalecurve import mechanisms
-from scalecurve.cli.inputs import NUMBER, NUMBERS, SECONDS, SHARE, WORKERS, Parsed, by_former_name, former_name
+from scalecurve.cli.inputs import NUMBER, NUMBERS, SECONDS, SHARE, WORKERS, Chosen, Parsed
 from scalecurve.cli.output import (
     Output,
     Plot,
@@ -30,7 +29,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SHAPE = Parsed("shape", lambda text: tuple(int(part) for part in text.lower().split("x")))
 COUNTS = Parsed("counts", lambda text: tuple(int(item) for item in text.split(",")))
 UNIT = Parsed("unit", lambda text: parse_seconds(f"1{text}"))
-FILES = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+FILES = click.argument("sources", metavar="FILES...", nargs=-1, required=True, type=click.Path(path_type=Path))
 RAW_UNIT = click.option("--unit", type=UNIT, help="Unit of raw values where the file does not say: ns, us, ms, s.")
 SLO = click.option("--slo", type=SECONDS, help="The latency to stay within, such as 100ms.")
 SLO_SHARE = click.option(
@@ -62,46 +61,21 @@ def collective() -> None:
 def collective_cost(
     *,
     operation: str,
-    vector: float,
-    ranks: tuple[int, ...],
-    network: str,
-    per_node: int | None,
-    adapters: int | None,
-    gamma: float,
-    algorithm: str | None,
     per_step: bool,
     compute: float | None,
     regime: str,
+    algorithm: str | None,
     plot: Plot | None,
     output: Output,
+    **chosen: Chosen,
 ) -> None:
     """Compute the time of an operation over ranks by its best algorithm, with lower bounds."""
     if not per_step:
-        result = mechanisms.collective_cost(
-            operation,
-            vector,
-            ranks,
-            network,
-            algorithm=algorithm,
-            per_node=per_node,
-            adapters=adapters,
-            gamma=gamma,
-        )
-        emit_drawn(result, plot, output)
+        emit_drawn(mechanisms.collective_cost(operation, algorithm=algorithm, **chosen), plot, output)
         return
     if compute is None:
         raise click.UsageError("--per-step needs --compute, the step's compute time on one worker")
-    step = mechanisms.training_step_cost(
-        vector=vector,
-        compute=compute,
-        ranks=ranks,
-        network=network,
-        regime=regime,
-        per_node=per_node,
-        adapters=adapters,
-        gamma=gamma,
-    )
-    emit_drawn(step, plot, output)
+    emit_drawn(mechanisms.training_step_cost(compute=compute, regime=regime, **chosen), plot, output)
 
 
 @collective.command("fit")
@@ -113,26 +87,12 @@ def collective_cost(
 @click.option("--predict", type=WORKERS, help="Also predict the times of each size at these numbers of ranks.")
 @click.option("--holdout", is_flag=True, help="Fit the smaller half of the ranks and test on the larger half.")
 @output_options
-def collective_fit(
-    *,
-    files: tuple[Path, ...],
-    operation: str | None,
-    ranks: int | None,
-    k_from: str | None,
-    nodes: int | None,
-    predict: tuple[int, ...] | None,
-    holdout: bool,
-    output: Output,
-) -> None:
+def collective_fit(*, predict: tuple[int, ...] | None, holdout: bool, output: Output, **chosen: Chosen) -> None:
     """Fit latency and bandwidth to timings: OSU, IMB, nccl-tests, CSV or a saved sweep."""
     if holdout:
-        tests = mechanisms.hold_out_collectives(files, operation=operation, ranks=ranks, nodes=nodes, k_from=k_from)
-        emit(tests, output)
+        emit(mechanisms.hold_out_collectives(**chosen), output)
     else:
-        fitted = mechanisms.fit_collectives(
-            files, operation=operation, ranks=ranks, nodes=nodes, k_from=k_from, predict=predict
-        )
-        emit(fitted, output)
+        emit(mechanisms.fit_collectives(predict=predict, **chosen), output)
 
 
 @collective.command("measure")
@@ -144,22 +104,11 @@ def collective_fit(
 @click.option("--blocks", type=click.IntRange(3), default=7, show_default=True, help="Timed blocks at each size.")
 @click.option("--save", type=click.Path(path_type=Path), help="Also write the raw timings to this file.")
 @output_options
-def collective_measure(
-    *,
-    operations: str,
-    sizes: tuple[int, ...],
-    ranks: tuple[int, ...],
-    engine: str,
-    launch: str | None,
-    blocks: int,
-    save: Path | None,
-    output: Output,
-) -> None:
+def collective_measure(*, operations: str, save: Path | None, output: Output, **chosen: Chosen) -> None:
     """Time real collectives through mpi4py or torch.distributed and fit them."""
     from scalecurve.measurement import measure_collectives
 
-    names = tuple(operations.split(","))
-    sweep = measure_collectives(operations=names, sizes=sizes, ranks=ranks, engine=engine, launch=launch, blocks=blocks)
+    sweep = measure_collectives(operations=tuple(operations.split(",")), **chosen)
     if save is not None:
         mechanisms.save_sweep(sweep, save)
         note(f"timings written to {save}", output)
@@ -180,20 +129,18 @@ def _machine(function: Function) -> Function:
     )
     precision = click.option("--precision", default="fp64", show_default=True, help="bf16, fp16, fp8, fp32 or fp64.")
     about = "The level that intensity is counted at: memory, l2 ..."
-    level = click.option("--memory-level", default="memory", show_default=True, help=about)
-
-    @wraps(function)
-    def wrapped(*, memory_level: str, **options: Any) -> Any:
-        return function(level=by_former_name("--memory-level", memory_level), **options)
-
-    former = former_name("--level", "--memory-level")
-    return machine(precision(former(level(plot_option(output_options(wrapped))))))  # type: ignore[return-value]
+    level = click.option("--memory-level", "level", default="memory", show_default=True, help=about)
+    return machine(precision(level(plot_option(output_options(function)))))
 
 
 @roofline.command("measure")
 @click.option("--threads", type=WORKERS, default="1", show_default=True, help="Numbers of threads.")
 @click.option(
-    "--size", type=click.IntRange(64), default=1500, show_default=True, help="Rows and columns of the matrix product."
+    "--size",
+    type=click.IntRange(64, 32768),
+    default=1500,
+    show_default=True,
+    help="Rows and columns of the matrix product.",
 )
 @output_options
 def roofline_measure(*, threads: tuple[int, ...], size: int, output: Output) -> None:
@@ -207,39 +154,20 @@ def roofline_measure(*, threads: tuple[int, ...], size: int, output: Output) -> 
 @click.option("--kernel", "kernels", multiple=True, help="NAME:FLOPS:BYTES[:SECONDS], such as gemm:2e9:24e6:0.05.")
 @click.option("--file", "files", multiple=True, type=click.Path(path_type=Path), help="ncu --csv or likwid output.")
 @_machine
-def roofline_place(
-    *,
-    kernels: tuple[str, ...],
-    files: tuple[Path, ...],
-    machine: str,
-    precision: str,
-    level: str,
-    plot: Plot | None,
-    output: Output,
-) -> None:
+def roofline_place(*, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Place kernels typed by hand, or read from Nsight Compute and likwid."""
-    placed = mechanisms.place_kernels(kernels, machine=machine, files=files, precision=precision, level=level)
-    emit_drawn(placed, plot, output)
+    emit_drawn(mechanisms.place_kernels(**chosen), plot, output)
 
 
 @roofline.command("torch")
 @click.argument("model")
 @click.option("--input", "shape", type=SHAPE, required=True, help="Shape of the input, such as 32x3x224x224.")
 @_machine
-def roofline_torch(
-    *,
-    model: str,
-    shape: tuple[int, ...],
-    machine: str,
-    precision: str,
-    level: str,
-    plot: Plot | None,
-    output: Output,
-) -> None:
+def roofline_torch(*, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Count a torch model (module:model) by operator and place it."""
     from scalecurve.measurement import place_torch_model
 
-    emit_drawn(place_torch_model(model, shape, machine=machine, precision=precision, level=level), plot, output)
+    emit_drawn(place_torch_model(**chosen), plot, output)
 
 
 @click.command(cls=SectionedCommand)
@@ -272,18 +200,7 @@ def workdepth(*, graph: str, workers: tuple[int, ...], plot: Plot | None, output
 @click.option("--slow-factor", type=NUMBER, default="2", show_default=True, help="How many times slower they are.")
 @plot_option
 @output_options
-def straggler(
-    *,
-    distribution: str,
-    samples: Path | None,
-    workers: tuple[int, ...],
-    steps: int,
-    backups: tuple[int, ...],
-    slow_share: float | None,
-    slow_factor: float,
-    plot: Plot | None,
-    output: Output,
-) -> None:
+def straggler(*, distribution: str, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Say what waiting for the slowest of K workers costs: barriers, backup workers, workers that are always slow."""
     name, _, rest = distribution.partition(":")
     pairs = [item.partition("=") for item in rest.split(",") if item]
@@ -291,17 +208,7 @@ def straggler(
         shape = {key.strip(): float(value) for key, _, value in pairs}
     except ValueError:
         raise click.UsageError("write the distribution like lognorm:s=0.3 or gamma:a=4,scale=0.25") from None
-    cost = mechanisms.straggler_cost(
-        workers,
-        distribution=name,
-        shape=shape,
-        samples=samples,
-        steps=steps,
-        backups=backups,
-        slow_share=slow_share,
-        slow_factor=slow_factor,
-    )
-    emit_drawn(cost, plot, output)
+    emit_drawn(mechanisms.straggler_cost(distribution=name, shape=shape, **chosen), plot, output)
 
 
 @click.group(cls=SectionedGroup)
@@ -318,17 +225,9 @@ def latency() -> None:
 )
 @click.option("--merge", is_flag=True, help="Add the histograms of all files and tags.")
 @output_options
-def latency_summary(
-    *,
-    files: tuple[Path, ...],
-    unit: float | None,
-    slo: float | None,
-    rate: float | None,
-    merge: bool,
-    output: Output,
-) -> None:
+def latency_summary(*, output: Output, **chosen: Chosen) -> None:
     """Compute percentiles of .hlog, wrk, wrk2, hey, oha, k6, access logs or a column of latencies."""
-    emit(mechanisms.summarise_latencies(files, unit=unit, slo=slo, rate=rate, merge=merge), output)
+    emit(mechanisms.summarise_latencies(**chosen), output)
 
 
 @latency.command("tails")
@@ -341,11 +240,9 @@ def latency_summary(
     "--hedge-after", type=SHARE, default="0.95", show_default=True, help="Send a second request after this percentile."
 )
 @output_options
-def latency_tails(
-    *, files: tuple[Path, ...], unit: float | None, fan_out: tuple[int, ...], hedge_after: float, output: Output
-) -> None:
+def latency_tails(*, output: Output, **chosen: Chosen) -> None:
     """Say what p99 becomes at fan-out, and what hedging gains and costs."""
-    emit(mechanisms.tail_latency(files, fan_out=fan_out, hedge_after=hedge_after, unit=unit), output)
+    emit(mechanisms.tail_latency(**chosen), output)
 
 
 @latency.command("load")
@@ -356,19 +253,9 @@ def latency_tails(
 @click.option("--rates", type=NUMBERS, help="Replicas for these rates (default: the loads measured).")
 @plot_option
 @output_options
-def latency_load(
-    *,
-    files: tuple[Path, ...],
-    unit: float | None,
-    slo: float | None,
-    slo_share: float,
-    rates: tuple[float, ...] | None,
-    plot: Plot | None,
-    output: Output,
-) -> None:
+def latency_load(*, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Compare throughput with latency over several loads: knee, goodput, queue models, replicas."""
-    curve = mechanisms.load_curve(files, unit=unit, slo=slo, slo_share=slo_share, rates=rates)
-    emit_drawn(curve, plot, output)
+    emit_drawn(mechanisms.load_curve(**chosen), plot, output)
 
 
 @latency.command("measure")
@@ -380,22 +267,11 @@ def latency_load(
 @SLO_SHARE
 @plot_option
 @output_options
-def latency_measure(
-    *,
-    url: str,
-    rates: tuple[float, ...],
-    seconds: float,
-    timeout: float,
-    slo: float | None,
-    slo_share: float,
-    plot: Plot | None,
-    output: Output,
-) -> None:
+def latency_measure(*, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Load an address at constant rates, counting from intended start times."""
     from scalecurve.measurement import measure_load
 
-    curve = measure_load(url, rates=rates, seconds=seconds, timeout=timeout, slo=slo, slo_share=slo_share)
-    emit_drawn(curve, plot, output)
+    emit_drawn(measure_load(**chosen), plot, output)
 
 
 @latency.command("replicas")
@@ -404,6 +280,6 @@ def latency_measure(
 @click.option("--slo", type=SECONDS, required=True, help="The latency to stay within, such as 100ms.")
 @SLO_SHARE
 @output_options
-def latency_replicas(*, rate: float, service: float, slo: float, slo_share: float, output: Output) -> None:
+def latency_replicas(*, output: Output, **chosen: Chosen) -> None:
     """Count the replicas that an SLO needs (M/M/c), and show what one more or less does."""
-    emit(mechanisms.replicas_needed(rate=rate, service=service, slo=slo, slo_share=slo_share), output)
+    emit(mechanisms.replicas_needed(**chosen), output)

@@ -14,6 +14,7 @@ from scalecurve.cli.inputs import (
     READING,
     SECONDS,
     WORKERS,
+    Chosen,
     Parsed,
     level_option,
     maybe_study_options,
@@ -112,15 +113,9 @@ def cost(
     budget: Money | None,
     value_of_time: Money | None,
     at: tuple[int, ...] | None,
-    work_per_job: float | None,
-    level: float,
-    jobs: int,
-    fleet: int | None,
-    one_rental: bool,
-    deadline: float | None,
-    chance: float | None,
     plot: Plot | None,
     output: Output,
+    **chosen: Chosen,
 ) -> None:
     """Price a result at every K: the cheapest K within a deadline, the fastest within a budget, the Pareto front.
 
@@ -140,19 +135,13 @@ def cost(
             subject,
             tariff,
             at=at if law is None else workers,
-            work_per_job=work_per_job,
-            level=level,
             parameters=law[1] if law else {},
             seconds_at_one=time_at_one,
             k_unit=k_unit or "workers",
-            jobs=jobs,
-            fleet=fleet,
-            one_rental=one_rental,
-            deadline=deadline,
             budget=None if budget is None else budget.amount,
             value_per_hour=None if value_of_time is None else value_of_time.amount,
-            chance=chance,
             notes=(*notes, *energy_findings(study)),
+            **chosen,
         )
     emit_drawn(result, plot, output)
 
@@ -191,22 +180,12 @@ def parse_pair(text: str) -> tuple[str, str]:
 @click.option("--separate", type=Parsed("laws", parse_pair), help="Separate two laws instead, as amdahl,logcomm.")
 @click.option("--run-seconds", type=Parsed("time", parse_seconds), help="Length of a run, for throughput studies.")
 @output_options
-def next_command(
-    study: Study,
-    budget: str | None,
-    target: int | None,
-    largest: int | None,
-    separate: tuple[str, str] | None,
-    run_seconds: float | None,
-    output: Output,
-) -> None:
+def next_command(study: Study, output: Output, **chosen: Chosen) -> None:
     """Say which K to measure next, and how often: the cheapest runs that narrow a forecast or separate two laws."""
     from scalecurve.planning.next_runs import next_runs
 
     with working("weighing the next runs", output):
-        result = next_runs(
-            study, budget=budget, target=target, largest=largest, separate=separate, run_seconds=run_seconds
-        )
+        result = next_runs(study, **chosen)
     emit(result, output)
 
 
@@ -221,14 +200,11 @@ def next_command(
 @output_options
 def scaleup(
     *,
-    faster: float,
-    big_price: float,
-    small_price: float,
     law: tuple[Law, dict[str, float]] | None,
     study: str | None,
-    regime: str | None,
     workers: tuple[int, ...] | None,
     output: Output,
+    **chosen: Chosen,
 ) -> None:
     """Compare one big machine with K small ones: which is faster, which is cheaper, and from which K on."""
     from scalecurve.planning.scaleup import compare_scaleup
@@ -236,9 +212,7 @@ def scaleup(
     if (law is None) == (study is None):
         raise InputError(Fault("E(K) comes from a law or from a study", remedy="give exactly one of the two"))
     subject: Any = law[0] if law else study
-    parameters = law[1] if law else {}
-    prices = {"faster": faster, "big_price": big_price, "small_price": small_price}
-    emit(compare_scaleup(subject, at=workers, parameters=parameters, regime=regime, **prices), output)
+    emit(compare_scaleup(subject, at=workers, parameters=law[1] if law else {}, **chosen), output)
 
 
 @click.command(cls=SectionedCommand)

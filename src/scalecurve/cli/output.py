@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PATIENCE = 0.7  # seconds before a progress line appears
-SKETCH_HEIGHT = 34  # lines of a terminal that has room for a sketch and an answer
 
 
 @dataclass(frozen=True)
@@ -190,18 +189,12 @@ def screen_of_terminal(*, verbose: bool) -> Screen | None:
 
 
 def on_screen(result: Result, screen: Screen | None, *, whole: bool) -> str:
-    """The text of a result for a screen, below the sketch of its curve on a terminal that has room for both."""
-    from scalecurve.render.terminal import sketch, to_terminal, to_text
+    """The text of a result for a screen."""
+    from scalecurve.render.terminal import to_terminal, to_text
 
     if screen is None:
         return to_text(result.document(), whole=whole) + "\n"
-
-    can_draw = sys.stdout.isatty() and "utf" in (sys.stdout.encoding or "").lower()
-    drawn = sketch(result, screen) if can_draw else None
-    if drawn is None or (screen.height is not None and screen.height < SKETCH_HEIGHT):
-        return to_terminal(result.document(), screen, whole=whole)
-    left = None if screen.height is None else screen.height - drawn.count("\n") - 2
-    return f"{drawn}\n\n{to_terminal(result.document(), replace(screen, height=left), whole=whole)}"
+    return to_terminal(result.document(), screen, whole=whole)
 
 
 def print_out(text: str | bytes, *, keep_colour: bool = False) -> None:
@@ -217,7 +210,7 @@ def print_out(text: str | bytes, *, keep_colour: bool = False) -> None:
         text = text.decode("utf-8", "replace")
     if sys.stdout.isatty() and not keep_colour:
         text = "\n".join(safe_lines(text)) + "\n"
-    sys.stdout.write(without_commands(text) if keep_colour else text)
+    sys.stdout.write(without_commands(text))
 
 
 def without_commands(text: str) -> str:
@@ -226,7 +219,7 @@ def without_commands(text: str) -> str:
 
     if not os.environ.get("GITHUB_ACTIONS"):
         return text
-    return re.sub(r"^(\s*)::", r"\1\\x3a:", text, flags=re.MULTILINE).replace("##[", "#\\x23[")
+    return re.sub(r"^(\s*)::", r"\1\\x3a:", text, flags=re.MULTILINE).replace("##[", "#\\u0023[")
 
 
 def refuse_infinite(result: Result) -> None:

@@ -161,8 +161,12 @@ def command(
         answer = plan(request)
     if export is not None:
         from scalecurve.training.exports.config import export_config
+        from scalecurve.training.physics.learning_rate import read_learning_rate
 
-        emit_export(export_config(single_outcome(answer), export), output)
+        outcome = single_outcome(answer)
+        rates = read_learning_rate(request.learning_rate, outcome.job.seq, [outcome.tokens])
+        rate = None if rates is None else rates.square_root(outcome.tokens)
+        emit_export(export_config(outcome, export, learning_rate=rate), output)
         return
     if why_not is not None or against is not None:
         emit(compared(answer, request, why_not, against), output)

@@ -9,7 +9,7 @@ import click
 
 import scalecurve as sc
 from scalecurve.analysis.side_by_side import for_each_curve, side_by_side
-from scalecurve.cli.inputs import SHARE, WORKERS, Parsed, curves_options, level_option, studies_options
+from scalecurve.cli.inputs import SHARE, WORKERS, Chosen, Parsed, curves_options, level_option, studies_options
 from scalecurve.cli.output import (
     Output,
     Plot,
@@ -21,6 +21,7 @@ from scalecurve.cli.output import (
     plot_option,
     working,
 )
+from scalecurve.document import Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.study import Study, StudySet
 from scalecurve.units import parse_count
@@ -50,16 +51,7 @@ COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.
 @plot_option
 @output_options
 def table(
-    study: Study | StudySet | Imported,
-    threshold: float,
-    level: float,
-    bend: str,
-    karp_flatt: bool,
-    statistic: str,
-    simultaneous: bool,
-    energy: bool,
-    plot: Plot | None,
-    output: Output,
+    study: Study | StudySet | Imported, level: float, energy: bool, plot: Plot | None, output: Output, **chosen: Chosen
 ) -> None:
     """Show T, S and E with intervals for every K, and where the curve bends.
 
@@ -74,19 +66,7 @@ def table(
 
         emit(for_each_curve(study, lambda one: tabulate_energy(one, level=level)), output)
         return
-    result = for_each_curve(
-        study,
-        lambda one: sc.tabulate(
-            one,
-            threshold=threshold,
-            level=level,
-            bend=bend,
-            karp_flatt=karp_flatt,
-            statistic=statistic,
-            simultaneous=simultaneous,
-        ),
-    )
-    emit_drawn(result, plot, output)
+    emit_drawn(for_each_curve(study, lambda one: sc.tabulate(one, level=level, **chosen)), plot, output)
 
 
 @click.command(cls=SectionedCommand)
@@ -110,11 +90,11 @@ def fit(
     study: Study | StudySet,
     law: tuple[str, ...],
     level: float,
-    weighting: str,
     hold: tuple[float, ...],
     each_curve: bool,
     plot: Plot | None,
     output: Output,
+    **chosen: Chosen,
 ) -> None:
     """Rank laws by how well they predict K they were not fitted to, with intervals of their parameters.
 
@@ -129,7 +109,7 @@ def fit(
     if plot is not None:
         raise InputError(Fault("only T(N, K) has a picture here", where="--plot", remedy="draw `table` or `forecast`"))
     with working("fitting laws", output):
-        result = for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level, weighting=weighting))
+        result = for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level, **chosen))
     emit(result, output)
 
 
@@ -162,18 +142,11 @@ def fit(
 @output_options
 def forecast(
     study: Study | StudySet,
-    at: tuple[int, ...] | None,
     size: tuple[float, ...] | None,
-    level: float,
-    extrapolate: bool,
-    kind: str | None,
-    cores: int | None,
-    serial: float | None,
     like: tuple[str, ...],
-    domain: str | None,
-    explain: bool,
     plot: Plot | None,
     output: Output,
+    **chosen: Chosen,
 ) -> None:
     """Predict T (or throughput), S and E at larger K, with intervals.
 
@@ -183,30 +156,21 @@ def forecast(
     curves that differ in problem size are predicted together.
     """
     if size is not None:
+        shared = {name: chosen[name] for name in ("at", "level", "extrapolate")}
         with working("forecasting T(N, K)", output):
-            grid = sc.forecast_grid(study, size=size, at=at, level=level, extrapolate=extrapolate)
+            grid = sc.forecast_grid(study, size=size, **shared)
         emit_drawn(grid, plot, output)
         if isinstance(study, StudySet) and any(one.node_size for _, one in study.items()):
             note("--node-size is not used for T(N, K): forecast one size without --size to use it", output)
         return
     from scalecurve.forecasting.prediction import siblings_in
 
+    def answer(one: Study) -> Result:
+        siblings = siblings_in(study, one) if isinstance(study, StudySet) else ()
+        return sc.forecast(one, like=(*like, *siblings), **chosen)
+
     with working("forecasting", output):
-        result = for_each_curve(
-            study,
-            lambda one: sc.forecast(
-                one,
-                at=at,
-                level=level,
-                extrapolate=extrapolate,
-                kind=kind,
-                cores=cores,
-                serial=serial,
-                like=(*like, *(siblings_in(study, one) if isinstance(study, StudySet) else ())),
-                domain=domain,
-                explain=explain,
-            ),
-        )
+        result = for_each_curve(study, answer)
     emit_drawn(result, plot, output)
 
 
@@ -221,26 +185,13 @@ def forecast(
 )
 @click.option("--name", default="job", help="Name of the job.")
 @output_options
-def regime(
-    study: Path | None,
-    workers: tuple[int, ...] | None,
-    total: tuple[float, ...] | None,
-    per_worker: tuple[float, ...] | None,
-    times: tuple[float, ...] | None,
-    called: str | None,
-    name: str,
-    output: Output,
-) -> None:
+def regime(study: Path | None, output: Output, **chosen: Chosen) -> None:
     """Tell strong, weak and mixed scaling apart: which work is fixed, and which efficiency and plot apply.
 
     From a STUDY that counts its work, from a table with a column of work or batch, or from numbers:
     --workers 4,16,64 --total 50000.
     """
-
-    verdict = sc.diagnosis.classify_regime(
-        study, called=called, workers=workers, total=total, per_worker=per_worker, times=times, name=name
-    )
-    emit(verdict, output)
+    emit(sc.diagnosis.classify_regime(study, **chosen), output)
 
 
 @click.command(cls=SectionedCommand)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 import scalecurve as sc
-from scalecurve.cli.inputs import NUMBER, READING, SECONDS, SHARE, studies_options
+from scalecurve.cli.inputs import NUMBER, READING, SECONDS, SHARE, Chosen, studies_options
 from scalecurve.cli.main import COMMANDS, GROUPS, app, load_command
 from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, working
 
@@ -40,24 +40,49 @@ MANUAL_DATE = "2026-11-15"
 @click.option(
     "--history", type=click.Path(path_type=Path), help="Checks of `check --history`: adds T and E over the commits."
 )
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["proposal", "paper", "buyer"]),
+    help="The scaling section of a compute-time proposal, the methods of a paper, or one printable page.",
+)
+@click.option("--runs", type=int, help="With --for proposal: production runs, for the resources requested.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
-def report(
-    studies: list[Study | StudySet],
-    file: Path,
-    threshold: float,
-    price: float | None,
-    proposal: Path | None,
-    history: Path | None,
-    quiet: bool,
-) -> None:
+def report(studies: list[Study | StudySet], file: Path, quiet: bool, **chosen: Chosen) -> None:
     """Write one page, the answer first and its evidence below; two studies stand side by side.
 
     The ending of the file says the format: .html, .md, .tex (with figures beside it), .pdf, .svg or .png.
     """
     output = Output(quiet=quiet)
     with working("writing the report", output):
-        written = sc.write_report(studies, file, threshold=threshold, price=price, proposal=proposal, history=history)
+        written = sc.write_report(studies, file, **chosen)
     note(f"written: {', '.join(str(path) for path in written)}", output)
+
+
+TRY_JOB = ("-m", "scalecurve.measurement.workloads.service", "--workers", "{workers}")
+TRY_SWEEP = ("--regime", "strong", "--workers", "1,2,4,8,16", "--repeats", "3", "--k-unit", "clients", "--fresh")
+TRY_TIME = ("--name", "requests to a slow service", "--time-pattern", r"in ([0-9.]+) seconds")
+
+
+@click.command("try", cls=SectionedCommand)
+@click.argument("folder", type=click.Path(path_type=Path), default="scalecurve-try", metavar="[FOLDER]")
+def try_command(folder: Path) -> int:
+    """Measure a small job that bends on any machine, and write its report: half a minute, no files needed.
+
+    Threads ask a slow service and write each reply into one log, one at a time.
+    FOLDER gets study.json and report.html.
+    """
+    from scalecurve.cli.main import run
+
+    folder.mkdir(parents=True, exist_ok=True)
+    study, page = folder / "study.json", folder / "report.html"
+    code = run(["measure", *TRY_SWEEP, *TRY_TIME, "--quiet", "-o", str(study), "--", sys.executable, *TRY_JOB])
+    if code not in (0, 1):  # 1: other programs disturbed some rows, which are marked
+        return code
+    code = run(["table", str(study)]) or run(["report", str(study), "--quiet", "-o", str(page)])
+    note(f"\nwritten: {page}; open it in a browser. The same for your job:", Output())
+    note("  scalecurve measure --regime strong --workers 1,2,4 -o mine.json -- ./solver --threads {workers}", Output())
+    return code
 
 
 @click.command(cls=SectionedCommand)
@@ -70,6 +95,7 @@ def report(
 @click.option(
     "--export", type=click.Path(path_type=Path), help="Write a page without a server: a folder, or one .html."
 )
+@click.option("--lesson", is_flag=True, help="With --export: the lesson alone, one .html below 150 kB.")
 @click.option("--models", help="Models of the exported page, as llama3-8b,llama3-70b.")
 @click.option("--clusters", help="Clusters of the exported page, as h100-ib400,a100-ib200.")
 def explore(
@@ -80,16 +106,21 @@ def explore(
     regime: str | None,
     show: bool,
     export: Path | None,
+    lesson: bool,
     models: str | None,
     clusters: str | None,
 ) -> None:
-    """Open a page with sliders: training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
+    """Open a page with sliders: a lesson, training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
 
     STUDY is opened in the page; a file can also be dropped on it.  With --export nothing is served: the page
     is written with laws and mechanisms live, training computed in advance, and STUDY with its analysis.
     """
     if export is not None:
-        from scalecurve.explorer.export import CLUSTERS, MODELS, write_page
+        from scalecurve.explorer.export import CLUSTERS, MODELS, write_lesson, write_page
+
+        if lesson:
+            click.echo(f"written: {write_lesson(export)}")
+            return
 
         def progress(done: int, count: int) -> None:
             if done % 16 == 0 or done == count:
@@ -101,7 +132,7 @@ def explore(
         )  # fmt: skip
         click.echo(f"written: {', '.join(map(str, written))}")
         return
-    from scalecurve.explorer.server import Address, opening, serve
+    from scalecurve.explorer.server import Address, opening, redirect, serve
 
     # On Linux without a display a launcher only complains about the browsers it cannot find.
     screen = sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
@@ -110,7 +141,7 @@ def explore(
         click.echo(f"scalecurve explore: {address}  (Ctrl-C stops it)")
         sys.stdout.flush()
         if show and screen:
-            click.launch(address)
+            click.launch(str(redirect(address)))  # a file of this user: a process list shows no token
 
     serve(Address(host=host, port=port, names=allow_host), start=opening(study, regime), ready=ready)
 

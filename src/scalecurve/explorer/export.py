@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import gzip
 import html
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,20 +20,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.explorer.questions.data import page_text
-from scalecurve.explorer.questions.laws import laws_script
-from scalecurve.explorer.questions.mechanisms import networks
+from scalecurve.explorer.formulas import laws_script
+from scalecurve.explorer.questions.data import page_study
 from scalecurve.explorer.questions.question import Nothing
 from scalecurve.explorer.questions.training import choices
 from scalecurve.explorer.worker import answer
-from scalecurve.formats.loading import StudyLike, load_any
+from scalecurve.formats.loading import StudyLike
 from scalecurve.render.html import stylesheet
 from scalecurve.study.atomic import write_atomically
 from scalecurve.training.inputs.cluster import read_cluster
 from scalecurve.training.inputs.transformer import model_preset
 
-MODELS = ("llama3-70b", "llama3-8b", "llama3-405b", "gpt3-175b", "mixtral-8x7b", "deepseek-v3")
-CLUSTERS = ("h100-ib400", "a100-ib200", "b200-ib800", "h100-eth100")
+MODELS = ("llama3-70b", "llama3-8b")
+CLUSTERS = ("h100-ib400",)
 HIGHEST = 100_000  # pixels of the page in a notebook
 BATCHES = tuple(float(mega << 20) for mega in (1, 4, 16, 64))  # tokens
 LONGEST_SEQ = 8192
@@ -43,6 +43,7 @@ FROZEN = (
 )  # fmt: skip
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\.{1,2}/(views/)?([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
+COMMENT = re.compile(r"^\s*/\*\*(?:(?!\*/).)*\*/\n|^// @ts-check\n", re.MULTILINE | re.DOTALL)
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -84,8 +85,8 @@ def explore(
     study: StudyLike | None = None,
     *,
     regime: str | None = None,
-    models: Sequence[str] = ("llama3-8b", "llama3-70b"),
-    clusters: Sequence[str] = ("h100-ib400",),
+    models: Sequence[str] = MODELS,
+    clusters: Sequence[str] = CLUSTERS,
     height: int = 900,
 ) -> ExplorerPage:
     """The explorer in a notebook: live laws and mechanisms, the planner's grid, and a study with its analysis."""
@@ -129,52 +130,48 @@ def page_data(
     clusters: Sequence[str] = CLUSTERS,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """What the page carries: networks, defaults, and every computed answer packed."""
+    """What the page carries: defaults, and every computed answer packed."""
     if not models or not clusters:
         raise InputError(Fault("the page needs a model and a cluster", remedy="name at least one of each"))
     names = [model_preset(name).name for name in models]  # an unknown name is refused before anything is computed
     for cluster in clusters:
         read_cluster(cluster)
-    answers: dict[str, Any] = {}
-    questions = list(_grid(names, clusters))
-    for done, (key, request) in enumerate(questions):
-        answers[f"training {key}"] = _answered("training", request)
-        if progress is not None:
-            progress(done + 1, len(questions))
-    cases = _answered("data/cases", {})["cases"]
-    start: dict[str, Any] = {}
+    start, cases = {}, _answered("data/cases", {})["cases"]
     if study is not None:
-        mine = _study_case(study, regime)
-        cases = [mine, *cases]
-        start = {"data": {name: mine[name] for name in ("name", "text", "regime")}}
-    for case in cases:
-        body = {name: case[name] for name in ("text", "name", "regime")}
-        curves = (_answered("data/table", body).get("curves") or {"names": [""]})["names"]
-        for curve in curves:
-            key, asked = f"{case['name']} {curve}", body | {"series": curve}
-            answers |= {f"data/{part} {key}": _answered(f"data/{part}", asked) for part in DATA_PARTS}
-    options = choices(Nothing())
-    limited = options | {"models": names, "clusters": list(clusters), "batches": list(BATCHES), "frozen": list(FROZEN)}
-    everything = {"choices": limited, "cases": cases, "answers": answers}
+        start = {"data": page_study(study, regime)}
+        cases = [start["data"] | {"label": f"{start['data']['name']}: the study of this page"}, *cases]
+    answers = _planned(names, clusters, progress) | {key: answer for case in cases for key, answer in _analysed(case)}
+    limited = {"models": names, "clusters": list(clusters), "batches": list(BATCHES), "frozen": list(FROZEN)}
+    everything = {"choices": choices(Nothing()) | limited, "cases": cases, "answers": answers}
     packed = gzip.compress(json.dumps(everything, separators=(",", ":"), default=str).encode(), 9, mtime=0)
     middle = BATCHES[len(BATCHES) // 2]
     return {
         "start": start,
-        "networks": networks(Nothing())["networks"],
         "defaults": {"training": {"model": names[0], "cluster": clusters[0], "batch_tokens": middle}},
         "packed": base64.b64encode(packed).decode(),
     }
 
 
-def _grid(models: Sequence[str], clusters: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every setting of the training view that the page can be asked, with its key there."""
-    for model in models:
+def _planned(models: Sequence[str], clusters: Sequence[str], progress: Progress | None) -> dict[str, Any]:
+    """The planner's answer to every setting of the training view that the page can be asked, by its key there."""
+    answers = {}
+    settings = list(itertools.product(models, clusters, BATCHES, (False, True)))
+    for done, (model, cluster, batch, weak) in enumerate(settings, start=1):
         seq = min(model_preset(model).seq, LONGEST_SEQ)
-        for cluster in clusters:
-            for batch in BATCHES:
-                for weak in (False, True):
-                    request = {"model": model, "cluster": cluster, "batch_tokens": batch, "seq": seq, "weak": weak}
-                    yield f"{model} {cluster} {batch:.0f} {'weak' if weak else 'strong'}", request
+        request = {"model": model, "cluster": cluster, "batch_tokens": batch, "seq": seq, "weak": weak}
+        key = f"training {model} {cluster} {batch:.0f} {'weak' if weak else 'strong'}"
+        answers[key] = _answered("training", request)
+        if progress is not None:
+            progress(done, len(settings))
+    return answers
+
+
+def _analysed(case: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every part of the analysis of every curve of a case, with its key in the page."""
+    body = {name: case[name] for name in ("text", "name", "regime")}
+    curves = _answered("data/table", body).get("curves") or {"names": [""]}
+    for curve, part in itertools.product(curves["names"], DATA_PARTS):
+        yield f"data/{part} {case['name']} {curve}", _answered(f"data/{part}", body | {"series": curve})
 
 
 def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -184,19 +181,12 @@ def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _study_case(study: StudyLike, regime: str | None) -> dict[str, Any]:
-    """A study as the My data view takes it: the text of its file, or of a study file made from it."""
-    loaded = load_any(study, regime=regime)
-    name, text = page_text(study, loaded)
-    return {"label": f"{name}: the study of this page", "name": name, "text": text, "regime": str(loaded.regime)}
-
-
-def _single_page(carried: str) -> str:
+def _single_page(carried: str, root: str = "app.js") -> str:
     """The page with its data inside; it may load nothing from anywhere."""
     policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     data = carried.replace("<", "\\u003c")  # no text of a study can end the script
-    scripts = f"<script>globalThis.SCALECURVE = {data};</script>\n<script>{bundle()}</script>"
+    scripts = f"<script>globalThis.SCALECURVE = {data};</script>\n<script>{bundle(root)}</script>"
     page = PAGE.format(style=_style(), body=_body(), scripts=scripts)
     return page.replace("<title>", f"{meta}\n<title>", 1)
 
@@ -217,9 +207,17 @@ def _asset(name: str) -> str:
     return files("scalecurve.explorer").joinpath("assets", *PurePosixPath(name).parts).read_text(encoding="utf-8")
 
 
+def write_lesson(path: str | Path) -> Path:
+    """Write the lesson alone, one file below 150 kB to embed in a course; returns its path."""
+    target = Path(path)
+    page = _single_page(json.dumps({"start": {}, "defaults": {}}), "lesson.js")
+    write_atomically(target, page.encode())
+    return target
+
+
 @cache
-def bundle() -> str:
-    """The modules of the page as one script, each after its imports: a file opened from disk can load no modules."""
+def bundle(root: str = "app.js") -> str:
+    """The modules of a page as one script, each after its imports: a file opened from disk can load no modules."""
     made: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -234,9 +232,10 @@ def bundle() -> str:
         plain = re.sub(r"^export (?=async |function|class|const|let)", "", plain, flags=re.MULTILINE)
         inputs = "\n".join(f'const {{{wanted}}} = modules["{path}"];' for wanted, path in needs)
         outputs = ", ".join(word.strip() for word in names)
+        plain = COMMENT.sub("", plain)
         made[name] = f'modules["{name}"] = (() => {{\n{inputs}\n{plain}\nreturn {{ {outputs} }};\n}})();'
 
-    add("app.js")
+    add(root)
     script = '"use strict";\nconst modules = {};\n' + "\n".join(made.values())
     if "</script" in script:
         raise ValueError("a module would end the script of the page")

@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 MOST_BODY = 4 * 1024 * 1024
 BODY_SECONDS = 10.0
 TOO_LARGE = 413
+BODY_HEAD = (("content-type", ""), ("content-length", "0"))
 HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?", re.IGNORECASE)  # no user, no path
 
 HEADERS = {
@@ -36,11 +37,35 @@ HEADERS = {
 }
 
 
+REFUSAL = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Scalecurve explorer</title>'
+    "<h1>This page needs its link</h1><p>The explorer says: {message}.</p></html>"
+)
+
+
 class Refuse(Exception):
     """A request is refused with an HTTP status and a sentence."""
 
     def __init__(self, status: int, message: str) -> None:
         self.status, self.message = status, message
+
+
+def _by_name(pairs: list[tuple[bytes, bytes]]) -> dict[str, list[str]]:
+    """The values of every header."""
+    headers: dict[str, list[str]] = {}
+    for name, value in pairs:
+        headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return headers
+
+
+def _check_origin(text: str, host: str) -> None:
+    """Raises Refuse for a page of another site."""
+    try:
+        origin = urlsplit(text)
+    except ValueError:
+        raise Refuse(400, "the Origin is no address") from None
+    if origin.scheme not in ("http", "https") or origin.netloc.lower() != host.lower():
+        raise Refuse(403, "requests from other sites are refused")
 
 
 @dataclass(frozen=True)
@@ -71,9 +96,12 @@ class Guard:
                 body = await self._question(scope, receive)
         except (Refuse, TimeoutError) as problem:
             refusal = problem if isinstance(problem, Refuse) else Refuse(408, "the question did not arrive in time")
-            headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *HEADERS.items()]
+            kind, body = b"application/json", b'{"error":"' + refusal.message.encode() + b'"}'
+            if scope["method"] == "GET" and scope["path"] == "/":  # someone looks at it
+                kind, body = b"text/html; charset=utf-8", REFUSAL.format(message=refusal.message).encode()
+            headers = [(b"content-type", kind), (b"connection", b"close"), *HEADERS.items()]
             await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-            await send({"type": "http.response.body", "body": b'{"error":"' + refusal.message.encode() + b'"}'})
+            await send({"type": "http.response.body", "body": body})
             return
         cookies = []
         if self.token is not None and scope["path"] == "/":
@@ -94,31 +122,23 @@ class Guard:
 
     def _check_head(self, scope: Any) -> bool:
         """Whether a body follows; raises Refuse for a request that this server does not accept."""
-        headers: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        headers = _by_name(scope["headers"])
         hosts = headers.get("host", [])
         if len(hosts) != 1 or not self._is_own_host(hosts[0]):
             raise Refuse(421, "this server answers only to its own name; open the address it printed")
-        for text in headers.get("origin", []):
-            try:
-                origin = urlsplit(text)
-            except ValueError:
-                raise Refuse(400, "the Origin is no address") from None
-            if origin.scheme not in ("http", "https") or origin.netloc.lower() != hosts[0].lower():
-                raise Refuse(403, "requests from other sites are refused")
+        for origin in headers.get("origin", []):
+            _check_origin(origin, hosts[0])
         if self.token is not None and not self._has_token(scope["query_string"], headers.get("cookie", [])):
             raise Refuse(401, "open the address that scalecurve explore printed: it carries this session's token")
         if scope["method"] not in ("GET", "HEAD", "POST"):
             raise Refuse(405, "only GET, HEAD and POST")
-        if scope["method"] != "POST":
-            return False
-        if headers.get("content-type", [""])[0].partition(";")[0].strip().lower() != "application/json":
-            raise Refuse(415, "questions are sent as application/json")
-        declared = headers.get("content-length", ["0"])[0]
-        if not (declared.isascii() and declared.isdigit()) or int(declared) > self.most_body:
-            raise Refuse(TOO_LARGE, f"at most {self.most_body} bytes")
-        return True
+        if scope["method"] == "POST":
+            kind, declared = (headers.get(name, [usual])[0] for name, usual in BODY_HEAD)
+            if kind.partition(";")[0].strip().lower() != "application/json":
+                raise Refuse(415, "questions are sent as application/json")
+            if not (declared.isascii() and declared.isdigit()) or int(declared) > self.most_body:
+                raise Refuse(TOO_LARGE, f"at most {self.most_body} bytes")
+        return bool(scope["method"] == "POST")
 
     def _has_token(self, query: bytes, cookies: list[str]) -> bool:
         offered = parse_qs(query.decode("latin-1")).get("token", [])
@@ -133,11 +153,10 @@ class Guard:
         name = match[1].strip("[]").lower().rstrip(".")
         if name in self.names:
             return True
-        try:
+        with suppress(ValueError):  # a foreign name
             ipaddress.ip_address(name)
-        except ValueError:  # a foreign name
-            return False
-        return self.addresses
+            return self.addresses
+        return False
 
     async def _question(self, scope: Any, receive: Any) -> bytes:
         """The body of a request that is accepted; raises Refuse for any other, once its body was read.

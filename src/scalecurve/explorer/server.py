@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
+import os
 import re
 import secrets
 import socket
+import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.explorer.guard import HEADERS, Guard
@@ -32,6 +35,7 @@ except ImportError:
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 MOST_CONNECTIONS = 900  # below the usual limit of 1024 open files
+MOST_HEADLESS = 300  # connections whose request has not begun; one more closes the oldest, so that a new one gets in
 HEAD_SECONDS = 10.0
 QUESTION_NAME = re.compile(r"[a-z0-9/_.-]{1,60}")
 
@@ -53,21 +57,28 @@ def opening(study: Path | None, regime: str | None) -> dict[str, Any]:
     """What the page opens with: nothing, or the text of a study that could be read."""
     if study is None:
         return {}
-    from scalecurve.explorer.questions.data import MOST_TEXT, page_text
-    from scalecurve.formats.loading import load_any
+    from scalecurve.explorer.questions.data import MOST_TEXT, page_study
 
-    loaded = load_any(study, regime=regime)
-    name, text = page_text(study, loaded)
-    if len(text) > MOST_TEXT:
+    shown = page_study(study, regime)
+    if (size := len(shown["text"])) > MOST_TEXT:
         hint = f"the page takes up to {MOST_TEXT}; use the command line for larger studies"
-        raise InputError(Fault("the study is too large for the page", value=f"{len(text)} characters", remedy=hint))
-    return {"data": {"name": name, "text": text, "regime": str(loaded.regime)}}
+        raise InputError(Fault("the study is too large for the page", value=f"{size} characters", remedy=hint))
+    return {"data": shown}
+
+
+def redirect(address: str) -> Path:
+    """A page that only this user can read and that leads to the address; it stays until the machine clears its
+    temporary files, and its token ends with the server."""
+    handle, name = tempfile.mkstemp(prefix="scalecurve-", suffix=".html")  # mode 0600
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">\n')
+    return Path(name)
 
 
 @cache
 def assets() -> dict[str, tuple[str, bytes]]:
     """Every file the server will ever send, read once: a path that is not a key does not exist."""
-    from scalecurve.explorer.questions.laws import laws_script
+    from scalecurve.explorer.formulas import laws_script
     from scalecurve.render.html import stylesheet
 
     collected = {"/style.css": (TYPES[".css"], stylesheet().encode())}
@@ -99,14 +110,8 @@ def build(
         yield
         await pool.stop()
 
-    async def opened(_: Request) -> Response:
-        return _json_response(200, start)
-
-    async def health(_: Request) -> Response:
-        return _json_response(200, b'{"ok":true}')
-
-    async def description(_: Request) -> Response:
-        return _json_response(*await pool.ask("openapi", b"{}"))
+    def constant(body: bytes) -> Callable[[Request], Response]:
+        return lambda _: _json_response(200, body)
 
     async def question(request: Request) -> Response:
         name = request.path_params["name"]
@@ -121,9 +126,8 @@ def build(
         return Response(content, 200, media_type=kind, headers={"cache-control": "no-cache"})
 
     routes = [
-        Route("/api/start", opened),
-        Route("/api/health", health),
-        Route("/api/openapi.json", description),
+        Route("/api/start", constant(start)),
+        Route("/api/health", constant(b'{"ok":true}')),
         Route("/api/{name:path}", question, methods=["POST"]),
         Route("/{path:path}", asset),
     ]
@@ -140,6 +144,7 @@ class ImpatientProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is option
 
     head_seconds = HEAD_SECONDS
     _deadline: asyncio.TimerHandle | None = None
+    headless: ClassVar[dict[ImpatientProtocol, None]] = {}  # those that wait for their head, oldest first
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -173,15 +178,19 @@ class ImpatientProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is option
         return self.cycle is not None and not self.cycle.response_complete
 
     def _expect_head(self) -> None:
+        self.headless[self] = None
+        if len(self.headless) > MOST_HEADLESS:
+            next(iter(self.headless))._close_if_headless()
         self._deadline = self.loop.call_later(self.head_seconds, self._close_if_headless)
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+        self.headless.pop(self, None)
 
     def _close_if_headless(self) -> None:
-        self._deadline = None
+        self._cancel_deadline()
         if not self._in_request() and not self.transport.is_closing():
             self.transport.close()
 

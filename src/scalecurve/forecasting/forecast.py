@@ -35,6 +35,7 @@ from scalecurve.study import Quantity
 from scalecurve.study.run import MAX_K
 from scalecurve.study.study import what_scales
 from scalecurve.units import WorkersLike, as_number, as_workers, format_rate, seconds_alike
+from scalecurve.words import workers_text
 
 if TYPE_CHECKING:
     from scalecurve.forecasting.explain import ForecastExplanation
@@ -75,7 +76,7 @@ class Forecast(Result):
         verb = "would take" if is_time else "would give"
         value = f"{show(row.value)} ({ends})" if row.value is not None else ends
         last_k, last = self.measured[-1]
-        decision = f"{row.k} {unit} {verb} {value}{_against(row, last, last_k)}."
+        decision = f"{workers_text(row.k, unit)} {verb} {value}{_against(row, last, last_k)}."
         sure = {0.9: "nine times in ten", 0.95: "19 times in 20", 0.8: "four times in five"}
         wide = row.high / row.low
         return Answer(

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import import_module
-from importlib.metadata import entry_points
 from itertools import pairwise
 from typing import Any
 
@@ -57,6 +56,7 @@ class ReaderEntry:
 
 
 LOAD_REPORTS = (
+    ("BOMBARDIER", False, ("Bombarding ",)),
     ("AB", False, ("This is ApacheBench",)),
     ("AUTOCANNON", True, ("Req/Bytes counts sampled",)),
     ("VEGETA", True, ("[total, rate",)),
@@ -85,7 +85,7 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("sweeps.tools", "IMB_RESULTS", marks=("# Benchmarking",)),
         ReaderEntry("sweeps.tools", "NCCL_RESULTS", json=True, marks=("nThread", "busbw")),
         ReaderEntry("sweeps.tools", "RCCL_RESULTS", json=True),
-        ReaderEntry("results.training_logs", "MLLOG", marks=(":::MLLOG",)),
+        ReaderEntry("results.logs", "MLLOG", marks=(":::MLLOG",)),
         ReaderEntry("results.profilers", "CILKSCALE", marks=("span (",)),
         ReaderEntry("results.profilers", "CALIPER", marks=("nid", "profile", "mpi.world.size", "jobsize")),
         ReaderEntry("results.sacct", json=True, marks=("JobID", "|")),
@@ -98,16 +98,25 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.microbenchmarks", "DOTNET", json=True),
         ReaderEntry("results.system_tools", "TIME", marks=("Command being timed",)),
         ReaderEntry("results.system_tools", "PERF", marks=("task-clock", "cpu-clock", "duration_time", "cycles")),
-        ReaderEntry("results.system_tools", "SYSBENCH", marks=("sysbench ",)),
+        ReaderEntry("results.logs", "SYSBENCH", marks=("sysbench ",)),
         ReaderEntry("results.system_tools", "FIO", json=True),
-        ReaderEntry("results.hpc_logs", "LAMMPS", marks=("LAMMPS", "Loop time of")),
-        ReaderEntry("results.hpc_logs", "GROMACS", marks=("GROMACS",)),
-        ReaderEntry("results.hpc_logs", "OPENFOAM", marks=("OpenFOAM",)),
-        ReaderEntry("results.hpc_logs", "NAMD", marks=("Info: NAMD",)),
-        ReaderEntry("results.training_logs", "MEGATRON", marks=("elapsed time per iteration",)),
-        ReaderEntry("results.training_logs", "TITAN", marks=("mfu:",)),
-        ReaderEntry("results.training_logs", "TRAINER", json=True, marks=("train_runtime",)),
-        ReaderEntry("results.training_logs", "VLLM", json=True, marks=("Serving Benchmark", "Throughput:")),
+        ReaderEntry("results.logs", "LAMMPS", marks=("LAMMPS", "Loop time of")),
+        ReaderEntry("results.logs", "GROMACS", marks=("GROMACS",)),
+        ReaderEntry("results.logs", "OPENFOAM", marks=("OpenFOAM",)),
+        ReaderEntry("results.logs", "NAMD", marks=("Info: NAMD",)),
+        ReaderEntry("results.logs", "HPL", marks=("T/V",)),
+        ReaderEntry("results.logs", "HPCG", marks=("HPCG",)),
+        ReaderEntry("results.logs", "STREAM", marks=("Rate (MB/s)", "Rate MB/s")),
+        ReaderEntry("results.logs", "NPB", marks=("Mop/s total",)),
+        ReaderEntry("results.logs", "IOR", marks=("IOR-",)),
+        ReaderEntry("results.logs", "MDTEST", marks=("mdtest-",)),
+        ReaderEntry("results.logs", "GRAPH500", marks=("harmonic_mean_TEPS",)),
+        ReaderEntry("results.logs", "PGBENCH", marks=("tps = ",)),
+        ReaderEntry("results.logs", "YCSB", marks=("[OVERALL]",)),
+        ReaderEntry("results.logs", "MEGATRON", marks=("elapsed time per iteration",)),
+        ReaderEntry("results.logs", "TITAN", marks=("mfu:",)),
+        ReaderEntry("results.logs", "TRAINER", json=True, marks=("train_runtime",)),
+        ReaderEntry("results.logs", "VLLM", json=True, marks=("Serving Benchmark", "Throughput:")),
         ReaderEntry("results.load_tools", "WRK", marks=("Running ",)),
         ReaderEntry("results.load_tools", "HEY", marks=("response-time,", "Response time histogram:")),
         ReaderEntry("results.load_tools", "OHA", json=True),
@@ -129,8 +138,8 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("latencies.load_tests", "HEY", marks=("response-time,", "Response time histogram:")),
         ReaderEntry("latencies.load_tests", "OHA", json=True),
         ReaderEntry("latencies.load_tests", "K6", json=True),
-        *(ReaderEntry("latencies.load_reports", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
-        ReaderEntry("latencies.load_reports", "HGRM", marks=("Percentile",)),
+        *(ReaderEntry("latencies.load_tests", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
+        ReaderEntry("latencies.load_tests", "HGRM", marks=("Percentile",)),
         ReaderEntry("latencies.access_log", "JSON", json=True),
         ReaderEntry("latencies.access_log", marks=('"',)),
         ReaderEntry("latencies", "COLUMN", marks=ANY_TEXT),
@@ -179,7 +188,7 @@ class Detection:
     def read(self, options: ReadOptions) -> Any:
         """What the file holds; an error of the reader gets the name of the file."""
         try:
-            with read_as(self.name, subject=self.source.name):
+            with read_as(self.name, subject=self.source.name, damage=self.reader.damage):
                 return self._read(options)
         except InputError as problem:
             problem.subject = problem.subject or self.source.name
@@ -248,6 +257,8 @@ def _candidates(source: Source, kind: FileKind) -> Iterator[Reader[Any]]:
 
 def readers_of_other_packages() -> Iterator[Reader[Any]]:
     """The readers that installed packages offer; one that cannot be imported is an InputError that names it."""
+    from importlib.metadata import entry_points
+
     for point in entry_points(group=GROUP):
         try:
             reader = point.load()

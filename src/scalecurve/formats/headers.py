@@ -17,7 +17,16 @@ from pathlib import Path
 
 from scalecurve.study import Quantity
 
+_PATTERNS = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
+LATEX, SHELL_TIMES = _PATTERNS["latex"], _PATTERNS["shell_times"]
 _DATA = tomllib.loads(Path(__file__).with_name("vocabulary.toml").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=512)
+def pattern(name: str) -> re.Pattern[str]:
+    """An expression of patterns.toml by module and name, compiled when it is first asked for."""
+    module, _, key = name.partition(".")
+    return re.compile(_PATTERNS[module][key])
 
 
 def _by_word(section: str) -> dict[str, str]:
@@ -43,68 +52,18 @@ _PRINTED_RATIOS = {
         rf"[Eη]{_ARGUMENT}{_PERCENT}|e\([KkNnPp]\)|PE_?[\[(]?%[\])]?|(?i:{_KIND}eff(?:iciency|\.)?{_PERCENT})"
     ),
 }
-_FUNCTION = re.compile(r"\s*(?:1\s*/|(?:log|ln|lg|sqrt)[\s_(\d])|[tT]_?\(?\w{0,3}\)?\s*/\s*[tT]_?\(?\w{0,3}\)?\s*$")
-_CLOCK_FORM = re.compile(
-    r"(?<![a-z])(?:(?:d{1,2}|days?)[-:])?(?P<h>h{1,2}|hrs?|hours?)?(?(h):)(?P<m>m{1,2}|mins?|minutes?)"
-    r"(?P<s>:(?:s{1,2}|secs?|seconds?)(?:[.,](?:s+|m+|f+|x+|0+|\d+))?)?(?![a-z])",
-    re.IGNORECASE,
-)
-_ONE_WORKER = re.compile(  # rank0 img/s, samples/s of GPU 0
-    r"(?:^|[\s_(\[/])(?:rank|worker|gpu|node|process|proc|thread|device)[\s_#-]?0(?![\d.])|(?:^|[\s_])(?:local|one|single)[\s_]"
-    r"(?:rank|worker|gpu|node|process|thread|device)\b"
-)
 _SIGN = re.compile("|".join(sorted(_SIGNS, key=len, reverse=True)))
 _STROKES = str.maketrans("łøı", "loi")
-_PICTURES = re.compile(r"[\u2300-\u23ff\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]")
 _WIDE = str.maketrans("（）［］【】：，％", "()[][]:,%")
-_RATE_SUFFIX = re.compile(
-    r".+?(?:/s|/sec|/secs|/second|/[mnuµ]s|/min|/minute|/h|/hour|/day|s\^?-1"
-    r"|[_ ]per[_ ](?:s|sec|second|[mnuµ]s|min|minute|hour|day))$"
-    r"|[kmgtp]?(?:flops|bps)|[kmgt]i?b?ps|[kmgt]?(?:iops|qps|tps|rps|fps|lups)|[kmg]?hz"
-)
-# What a rate is not: money, or what went wrong.
-_NO_RATE = re.compile(
-    r"[$€£¥]|(?:usd|eur|gbp|costs?|prices?|dollars?|errors?|fail\w*|timeouts?|retries|miss\w*|drop\w*)\b"
-)
-_PER_WORKER = re.compile(
-    r"(?:/|(?:^|[_ -])(?:per[_ -]|each[_ ](?:of[_ ])?)|_)"
-    r"(?:gpu|worker|node|rank|core|thread|process|proc|device|chip|tpu|cpu)s?(?=$|/|[_ ]per[_ ]|[\s_\])])"
-)
-_EACH = re.compile(r"(?:num(?:ber)?_(?:of_)?|n_?|#_?)?([a-z]+?)(?:_per_|_?/_?)([a-z]+?)")
 _PER_NODE = {
     "ppn": ("processes", "nodes"), "rpn": ("ranks", "nodes"), "tpn": ("threads", "nodes"), "gpn": ("gpus", "nodes"),
     "tpp": ("threads", "ranks"), "nt": ("threads", "ranks"),
 }  # fmt: skip
-_WORKER_TIME = re.compile(
-    r"(?<![a-z])(?:core|cpu|gpu|node|worker|thread|rank|processor|device|accelerator|socket|chip|pe)[\s_-]?"
-    r"(?:(?:h|hr|hour|minute|sec|second|day)s?|(?<=[\s_-])s)(?![a-z0-9])"
-    r"|\b(?:task|cpu)[\s_-]clock\b"  # as perf calls it
-    r"|\b(?:sum|summed|total|totals|aggregated?|added)\b.*\b(?:of|over|across|from)\s+(?:all\s+)?(?:the\s+)?"
-    r"(?:core|cpu|gpu|node|worker|thread|rank|process|device)(?:s|es)?\b"
-)
 _TENS = r"1[eE][-+]?\d{1,2}|10\^\{?[-+]?\d{1,2}\}?|10+"
 _SCALED = re.compile(
     rf"[x×*]?\s*(?P<ten>{_TENS})\s*[x×*]?\s*(?P<unit>[a-zµ]+)|(?P<first>[a-zµ]+)\s*[x×*]\s*(?P<then>{_TENS})"
 )
 _MULTIPLE = re.compile(rf"[x×*/]\s*(?:{_TENS})(?!\d)|(?<!\d)(?:{_TENS})\s*[x×*]")
-_TIME_PER = re.compile(r"(?P<unit>[a-zµ]+)(?:/|[_ ]per[_ ])(?P<what>[a-z]+)")
-_BRACKET = re.compile(r"\s*[\[({](?P<inside>[^\])}]*)[\])}]\s*$")
-_IN_UNIT = re.compile(r"(?P<left>.+?)(?:[\s_]+in[\s_]+|\s*,\s*|\s+/\s+)(?P<unit>[^\s,]+)$", re.IGNORECASE)
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
-_END_TO_END = re.compile(
-    r"(?<![A-Za-z])(?:end[\s_-]?to[\s_-]?end|e2e|start[\s_-]to[\s_-](?:end|finish))(?![A-Za-z])", re.I
-)
-_FOOTNOTE = re.compile(r"(?:\[\^\w{1,2}\]|\[\d{1,2}\]|\^\{?[a-z*]\}?|[*†‡§¶¹]+)(?=\s*$|\s*[\[(])")
-_SPREAD_BESIDE = re.compile(  # time [95% CI], mean (SD)
-    r"\s*[\[(]\s*\d+\s*%\s*CI\s*[\])]|(?<=mean|.avg)\s*[\[(]\s*(?:sd|std|stddev|std\.? ?dev\.?|sem?|s\.d\.)\s*[\])]",
-    re.IGNORECASE,
-)
-_MATHS = re.compile(r"\\(?:mathrm|mathit|mathbf|text)\b\s*|[${}]")
-_MODEL = re.compile(
-    r"(?:#|num(?:ber)?|no\.?)\s*(?:of\s+)?(?:nvidia\s+|amd\s+)?[a-z]{1,3}\d{2,4}[a-z]?s?", re.IGNORECASE
-)  # of A100s
-_RUN_TOGETHER = re.compile(r"(?<![A-Za-z])([tT])(?=(?:min|max|avg|mean|median|std|total|wall)(?![a-z]))")  # Tmin
-_STUNDEN = re.compile(r"(zeit|dauer)(\s*[\[(]\s*)std\.?(\s*[\])])", re.IGNORECASE)
 MOST_HEADER = 200
 
 
@@ -122,9 +81,6 @@ class Statistic(StrEnum):
 
 
 _STATISTIC_OF = {word: Statistic(name) for word, name in _by_word("statistics").items()}
-_OTHER_UNITS = re.compile(
-    r"%|[kmgt]?i?b|bytes|w|watts?|kw|kwh|wh|j|kj|joules?|°?c|[kmg]hz|rpm|v|a|usd|\$|eur|€", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -169,7 +125,7 @@ class Header:
     @property
     def is_derived(self) -> bool:
         """Whether it holds a ratio or a function of times: speedups, percentages, 1/time, log T, T1/Tp."""
-        is_function = _FUNCTION.match(self.text) is not None
+        is_function = pattern("headers.function").match(self.text) is not None
         return is_function or self.says("derived") or printed_ratio(self.text) is not None
 
     @property
@@ -218,44 +174,49 @@ def unit_of(text: str) -> ValueColumn | None:
     if (scaled := _SCALED.fullmatch(plain)) and (unit := scaled["unit"] or scaled["first"]) in TIME_UNITS:
         ten = re.sub(r"^10\^\{?([-+]?\d+)\}?$", r"1e\1", scaled["ten"] or scaled["then"])  # 10^3 s, ms x 1000
         return ValueColumn(Quantity.SECONDS, float(ten) * TIME_UNITS[unit], "s")
-    if _NO_RATE.match(plain):
+    if pattern("headers.no_rate").match(plain):
         return None
-    per_worker = _PER_WORKER.search(plain)
-    match = _TIME_PER.fullmatch(plain)
+    per_worker = pattern("headers.per_worker").search(plain)
+    match = pattern("headers.time_per").fullmatch(plain)
     if match and match["unit"] in TIME_UNITS and not per_worker:
         own, per = TIME_UNITS[match["unit"]], TIME_UNITS.get(match["what"])
         if per is None or own > per:  # ms/step, and hour/ns as molecular dynamics prints it
             return ValueColumn(Quantity.SECONDS, own, "s")
         return ValueColumn(Quantity.THROUGHPUT, unit=text.strip())  # ns/day
     if per_worker:
-        rest = _PER_WORKER.sub("", plain)
-        is_rate = _RATE_SUFFIX.fullmatch(rest) or rest in WORDS["rate"]
+        rest = pattern("headers.per_worker").sub("", plain)
+        is_rate = pattern("headers.rate_suffix").fullmatch(rest) or rest in WORDS["rate"]
         return ValueColumn(Quantity.THROUGHPUT_PER_WORKER, unit=text.strip()) if is_rate else None
-    return ValueColumn(Quantity.THROUGHPUT, unit=text.strip()) if _RATE_SUFFIX.fullmatch(plain) else None
+    return (
+        ValueColumn(Quantity.THROUGHPUT, unit=text.strip()) if pattern("headers.rate_suffix").fullmatch(plain) else None
+    )
 
 
 def is_other_unit(text: str) -> bool:
     """Whether a text is a unit of something that is no time and no rate: MB, %, W, $/h."""
-    return _OTHER_UNITS.fullmatch(text.strip()) is not None or _NO_RATE.match(text.strip().lower()) is not None
+    return (
+        pattern("headers.other_units").fullmatch(text.strip()) is not None
+        or pattern("headers.no_rate").match(text.strip().lower()) is not None
+    )
 
 
 @lru_cache(maxsize=4096)
 def parse_header(text: str) -> Header:
     """A header taken apart; the text is shortened to a length that no column's name has."""
     text = text[:MOST_HEADER].strip().strip("\"'`*").strip()
-    text = _FOOTNOTE.sub("", text).strip() or text
+    text = pattern("headers.footnote").sub("", text).strip() or text
     text = re.sub(r"\s*(?:±|\+/-)\s*\S+", "", text) if "±" in text or "+/-" in text else text  # mean ± std
-    text = _MATHS.sub("", text) if "$" in text else text
-    text = re.sub(r"(?<![A-Za-z])[pP]\((\d\d)\)", r"p\1", _SPREAD_BESIDE.sub("", text))
+    text = pattern("headers.maths").sub("", text) if "$" in text else text
+    text = re.sub(r"(?<![A-Za-z])[pP]\((\d\d)\)", r"p\1", pattern("headers.spread_beside").sub("", text))
     english, clock = in_english(text), None
-    if (form := _CLOCK_FORM.search(english)) is not None and ":" in form[0]:
+    if (form := pattern("headers.clock_form").search(english)) is not None and ":" in form[0]:
         clock = 3600.0 if form["h"] else 60.0
         english = f"{english[: form.start()]} {english[form.end() :]}".replace("()", "").replace("[]", "")
         english = re.sub(r"[\[(]\s*[\])]", "", english)
     rest, unit, other = _without_unit(english.lstrip("# ") or english)
-    if _FUNCTION.match(text):
+    if pattern("headers.function").match(text):
         unit, other = None, text  # the logarithm of a time has no unit of time
-    words = _words(rest)
+    words = words_of(rest)
     number = None
     numbers = [word for word in words if word.isdecimal()]
     if len(numbers) == 1 and len(numbers[0]) < 10:
@@ -288,14 +249,14 @@ def parse_header(text: str) -> Header:
 def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
     """The header without its unit, the unit of a time or rate, and any other unit it states (MB, %)."""
     left, slash, last = text.rpartition("/")
-    if slash and (unit := unit_of(last)) is not None and set(_words(left)) & WORDS["time"]:
+    if slash and (unit := unit_of(last)) is not None and set(words_of(left)) & WORDS["time"]:
         return left, unit, None  # time/s as physicists write it
     if (whole := unit_of(text)) is not None and text.lower() != "min" and text != "S":
         return text if whole.quantity is not Quantity.SECONDS else "", whole, None
-    if match := _BRACKET.search(text):
+    if match := pattern("headers.bracket").search(text):
         inside, left = match["inside"].strip(), text[: match.start()]
         if (unit := unit_of(inside)) is not None and left.strip():
-            rate = unit.quantity is Quantity.THROUGHPUT and _PER_WORKER.search(left.lower())
+            rate = unit.quantity is Quantity.THROUGHPUT and pattern("headers.per_worker").search(left.lower())
             return left, replace(unit, quantity=Quantity.THROUGHPUT_PER_WORKER) if rate else unit, None
         if is_other_unit(inside):
             return left, None, inside
@@ -305,14 +266,18 @@ def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
     for group in re.finditer(r"[\[({]([^\])}]*)[\])}]", text):  # time (ms), wall
         if (unit := unit_of(group[1])) is not None:
             return f"{text[: group.start()]} {text[group.end() :]}", unit, None
-    if (match := _IN_UNIT.match(text)) and (unit := unit_of(match["unit"])) is not None:
+    if (match := pattern("headers.in_unit").match(text)) and (unit := unit_of(match["unit"])) is not None:
         return match["left"], unit, None
     last_word = re.split(r"[\s_]+", text)[-1]
-    if _OTHER_UNITS.fullmatch(last_word) and len(last_word) > 1 and last_word != text:
+    if pattern("headers.other_units").fullmatch(last_word) and len(last_word) > 1 and last_word != text:
         return text, None, last_word
     if last_word != text and "/" in last_word and (unit := unit_of(last_word)) is not None:
         return text, unit, None  # run1 samples/s
-    return text, None, "%" if text.endswith("%") else text if slash and _NO_RATE.match(text.lower()) else None
+    return (
+        text,
+        None,
+        "%" if text.endswith("%") else text if slash and pattern("headers.no_rate").match(text.lower()) else None,
+    )
 
 
 def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:
@@ -320,20 +285,22 @@ def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:
     group = re.search(r"[\[({]([^\])}]*)[\])}]", text)
     inside = group[1] if group else ""
     if inside and any(
-        word not in WORDS["no_unit"] | WORDS["time"] and word not in WORKER_NOUNS for word in _words(inside)
+        word not in WORDS["no_unit"] | WORDS["time"] and word not in WORKER_NOUNS for word in words_of(inside)
     ):
         return inside
     return words[-1] if len(words) > 1 and words[-1] in ("m", "d", "w", "u") and words[0] in WORDS["time"] else None
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a header in small letters: camel case, digits and signs are parted, `std dev` is one word."""
     text = (
-        _END_TO_END.sub(" total ", _RUN_TOGETHER.sub(r"\1 ", text))
+        pattern("headers.end_to_end")
+        .sub(" total ", pattern("headers.run_together").sub(r"\1 ", text))
         .replace("std::", "")
         .replace("#", " # ")
         .replace("%", " % ")
     )
-    spread = _CAMEL.sub(" ", text) if not text.isupper() else text
+    spread = pattern("headers.camel").sub(" ", text) if not text.isupper() else text
     spread = (
         re.sub(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", spread.lower())
         if re.search(r"\d", spread)
@@ -359,9 +326,9 @@ def _words(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def in_english(text: str) -> str:
     """A header with the words of other languages put into English; a word that is not known stays as it is."""
-    text = _STUNDEN.sub(r"\1\2h\3", text.translate(_WIDE))
+    text = pattern("headers.stunden").sub(r"\1\2h\3", text.translate(_WIDE))
     if not text.isascii():
-        text = _PICTURES.sub("", text)
+        text = pattern("headers.pictures").sub("", text)
         text = re.sub(r"([\[(])\s*(?:時間|시간)\s*([\])])", r"\1h\2", text)
         text = _SIGN.sub(lambda match: f" {_SIGNS[match[0]]} ", text)
         text = unicodedata.normalize("NFC", text.replace("œ", "oe").replace("Œ", "Oe"))
@@ -395,7 +362,7 @@ def worker_unit(header: str) -> str | None:
     plain = _plain(header)
     if plain in _WHOLE_WORKERS:
         return _WHOLE_WORKERS[plain]
-    if _MODEL.fullmatch(header.strip()):
+    if pattern("headers.model").fullmatch(header.strip()):
         return "gpus"
     parsed = parse_header(header)
     if parsed.unit is not None or parsed.other_unit or parsed.statistic or "/" in header:
@@ -415,7 +382,7 @@ def counted_per_worker(header: str) -> tuple[str, str] | None:
     plain = _plain(header)
     if plain in _PER_NODE:
         return _PER_NODE[plain]
-    match = _EACH.fullmatch(plain)
+    match = pattern("headers.each").fullmatch(plain)
     nouns = [WORKER_NOUNS.get(word) or WORKER_NOUNS.get(f"{word}s") for word in match.groups()] if match else []
     counted, of = nouns if len(nouns) == 2 else (None, None)
     return (counted, "ranks" if of == "processes" else of) if counted and of else None
@@ -440,12 +407,12 @@ def _plain(header: str) -> str:
 @lru_cache(maxsize=4096)
 def is_worker_time(header: str) -> bool:
     """Whether a column holds the time of all workers together (core-hours, node hours), which is not elapsed time."""
-    return _WORKER_TIME.search(in_english(header[:MOST_HEADER]).lower()) is not None
+    return pattern("headers.worker_time").search(in_english(header[:MOST_HEADER]).lower()) is not None
 
 
 def is_of_one_worker(header: str) -> bool:
     """Whether a column holds what one worker of several did: rank0 samples/s."""
-    return _ONE_WORKER.search(header[:MOST_HEADER].lower()) is not None
+    return pattern("headers.one_worker").search(header[:MOST_HEADER].lower()) is not None
 
 
 @lru_cache(maxsize=4096)
@@ -455,6 +422,10 @@ def value_meaning(header: str) -> ValueColumn | None:
     if worker_unit(header) or parsed.statistic in (Statistic.DEVIATION, Statistic.SPREAD) or is_worker_time(header):
         return None
     value = parsed.value
-    if value is not None and value.quantity is Quantity.THROUGHPUT and _PER_WORKER.search(header.lower()):
+    if (
+        value is not None
+        and value.quantity is Quantity.THROUGHPUT
+        and pattern("headers.per_worker").search(header.lower())
+    ):
         return replace(value, quantity=Quantity.THROUGHPUT_PER_WORKER)
     return value

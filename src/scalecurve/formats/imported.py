@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
-from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.formats.reading import ColumnUse
+from scalecurve.formats.regime import with_shown_regime
 from scalecurve.study import Quantity, RunStatus, Study, Treatment
-from scalecurve.study.study import REGIME_HELP, StudySet
+from scalecurve.study.study import StudySet
 from scalecurve.units import format_seconds
 
 MOST_NAMED = 6
@@ -112,13 +112,9 @@ class Imported(Result):
         return replace(self, study=whole, sentence=sentence)
 
     def stated(self) -> Study | StudySet:
-        """The study or the set of curves, or an InputError where its regime is not stated."""
-        if not self.regime_stated:
-            subject = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files"
-            raise InputError(
-                Fault("the scaling regime is not stated, and is never guessed", remedy=REGIME_HELP), subject=subject
-            )
-        return self.study
+        """The study or the set of curves; an InputError where the regime is neither stated nor shown by the values."""
+        subject = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files"
+        return self.study if self.regime_stated else with_shown_regime(self.study, subject)
 
     def records(self) -> list[dict[str, Any]]:
         """One row for each K of each curve: the number of observations, and their mean, least and most."""

@@ -3,24 +3,27 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, runtime_checkable
 
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
 from scalecurve.formats.detection import PLAIN, ROWS, STUDY, Detection, detect
 from scalecurve.formats.objects import mapping_or_frame
-from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions
+from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions, ReadWords
+from scalecurve.formats.regime import with_shown_regime
 from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
-from scalecurve.study.file import SET_FORMAT, set_from_dict, study_from_dict
-from scalecurve.study.study import REGIME_HELP, StudySet
+from scalecurve.study.study import StudySet
 
 if TYPE_CHECKING:
     from scalecurve.formats.imported import Imported
 
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+Verb = TypeVar("Verb", bound=Callable[..., Any])
 ACCEPTED = "a Study, a path, a list of paths, {K: seconds}, pairs (K, seconds), records, or a pandas or polars frame"
 
 
@@ -49,24 +52,22 @@ SetLike = StudyLike | Mapping[float, Mapping[int, Times]] | Mapping[tuple[float,
 """What `fit_grid` and `forecast_grid` take besides: {size: {K: seconds}} or {(size, K): seconds}."""
 
 
+def _spelt_out(verb: Verb) -> Verb:
+    """The verb with every word of ReadWords in its signature, so that `help` and editors show them."""
+    own = inspect.signature(verb)
+    said = [
+        inspect.Parameter(name, _KEYWORD, default=None, annotation=kind)
+        for name, kind in ReadWords.__annotations__.items()
+    ]
+    kept = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    verb.__signature__ = own.replace(parameters=[*kept, *said])  # type: ignore[attr-defined]
+    return verb
+
+
+@_spelt_out
 def load(
     source: SetLike,
-    *,
-    regime: Regime | str | None = None,
-    quantity: Quantity | str | None = None,
-    k_column: str | None = None,
-    value_column: str | None = None,
-    k_unit: str | None = None,
-    k_from: str | None = None,
-    series: str | None = None,
-    baseline_k: int | None = None,
-    node_size: int | None = None,
-    unit: str | None = None,
-    table: str | int | None = None,
-    ignore: str | Sequence[str] = (),
-    where: str | Sequence[str] = (),
-    melt: bool = False,
-    accept: str | Sequence[str] = (),
+    **words: Unpack[ReadWords],
 ) -> Study:
     """The study in a file, a folder, a list of files, a frame, or plain Python values.
 
@@ -117,45 +118,13 @@ def load(
     >>> sc.load({1: [10.1, 9.9], 2: 5.2}, regime="strong").all_k
     (1, 2)
     """
-    return as_study(
-        load_any(
-            source,
-            regime=regime,
-            quantity=quantity,
-            k_column=k_column,
-            value_column=value_column,
-            k_unit=k_unit,
-            k_from=k_from,
-            series=series,
-            baseline_k=baseline_k,
-            node_size=node_size,
-            unit=unit,
-            table=table,
-            ignore=ignore,
-            where=where,
-            melt=melt,
-            accept=accept,
-        )
-    )
+    return as_study(load_any(source, **words))
 
 
+@_spelt_out
 def load_all(
     source: SetLike,
-    *,
-    regime: Regime | str | None = None,
-    quantity: Quantity | str | None = None,
-    k_column: str | None = None,
-    value_column: str | None = None,
-    k_unit: str | None = None,
-    k_from: str | None = None,
-    baseline_k: int | None = None,
-    node_size: int | None = None,
-    unit: str | None = None,
-    table: str | int | None = None,
-    ignore: str | Sequence[str] = (),
-    where: str | Sequence[str] = (),
-    melt: bool = False,
-    accept: str | Sequence[str] = (),
+    **words: Unpack[ReadWords],
 ) -> StudySet:
     """Every curve of a source, by name; a set of one where it holds one.  Parameters as of `load`.
 
@@ -166,65 +135,17 @@ def load_all(
     >>> sizes.names
     ('1000', '2000')
     """
-    loaded = load_any(
-        source,
-        regime=regime,
-        quantity=quantity,
-        k_column=k_column,
-        value_column=value_column,
-        k_unit=k_unit,
-        k_from=k_from,
-        baseline_k=baseline_k,
-        node_size=node_size,
-        unit=unit,
-        table=table,
-        ignore=ignore,
-        where=where,
-        melt=melt,
-        accept=accept,
-    )
+    loaded = load_any(source, **words)
     return loaded if isinstance(loaded, StudySet) else StudySet(studies={loaded.name: loaded})
 
 
 def load_any(
     source: SetLike,
-    *,
-    regime: Regime | str | None = None,
-    quantity: Quantity | str | None = None,
-    k_column: str | None = None,
-    value_column: str | None = None,
-    k_unit: str | None = None,
-    k_from: str | None = None,
-    series: str | None = None,
-    baseline_k: int | None = None,
-    node_size: int | None = None,
-    unit: str | None = None,
-    table: str | int | None = None,
-    ignore: str | Sequence[str] = (),
-    where: str | Sequence[str] = (),
-    melt: bool = False,
-    accept: str | Sequence[str] = (),
+    **words: Unpack[ReadWords],
 ) -> Study | StudySet:
     """A Study, or a StudySet where the source holds several curves and `series` does not name one; as `load`."""
     subject = str(source) if isinstance(source, str | Path) else None
-    options = ReadOptions.checked(
-        regime,
-        quantity,
-        k_column,
-        value_column,
-        k_unit,
-        k_from,
-        series,
-        baseline_k,
-        node_size,
-        unit=unit,
-        table=table,
-        ignore=ignore,
-        where=where,
-        melt=melt,
-        accept=accept,
-        subject=subject,
-    )
+    options = ReadOptions.checked(subject=subject, **words)
     source = mapping_or_frame(source)
     if isinstance(source, Study):
         return _restated(source, options, source.name)
@@ -268,6 +189,8 @@ def load_sources(sources: Sequence[Source], options: ReadOptions) -> Study | Stu
     """What files hold, read as the options say."""
     detection = detect(sources[0]) if len(sources) == 1 else None
     if detection is not None and detection.name == STUDY:
+        from scalecurve.study.file import SET_FORMAT, set_from_dict, study_from_dict
+
         (source,) = sources
         folder = None if source.path is None else source.path.parent
         data = source.required_json()
@@ -306,27 +229,21 @@ def _load_mapping(samples: Mapping[Any, Any], options: ReadOptions) -> Study | S
         except (TypeError, ValueError, OverflowError):
             remedy = "the keys are worker counts and the values seconds: {1: [10.1, 9.9], 2: 5.2}"
             raise InputError(Fault("not numbers", where=f"K = {k!r}", value=str(values), remedy=remedy)) from None
-    options = _with_regime(options, "mapping")
-    return Study.from_samples(
+    study = Study.from_samples(
         columns,
-        regime=options.regime or "",
+        regime=options.regime or Regime.STRONG,
         quantity=options.quantity or Quantity.SECONDS,
         k_unit=options.k_unit or "workers",
         baseline_k=options.baseline_k,
         node_size=options.node_size,
     )
+    return study if options.regime else with_shown_regime(study, "mapping")
 
 
 def _stated_curves(reading: Reading, options: ReadOptions, subject: str) -> Study | StudySet:
-    """The curves of a table whose regime is stated, or an InputError."""
-    return reading.studies(options if reading.stated_regime(options) else _with_regime(options, subject))
-
-
-def _with_regime(options: ReadOptions, subject: str) -> ReadOptions:
-    if options.regime is None:
-        fault = Fault("the scaling regime is not stated, and is never guessed", remedy=REGIME_HELP)
-        raise InputError(fault, subject=subject)
-    return options
+    """The curves of a table; an InputError where the regime is neither stated nor shown by the values."""
+    studies = reading.studies(options)
+    return studies if reading.stated_regime(options) else with_shown_regime(studies, subject)
 
 
 def _restated_set(studies: StudySet, options: ReadOptions, subject: str) -> Study | StudySet:
@@ -358,33 +275,13 @@ def _restated(study: Study, options: ReadOptions, subject: str) -> Study:
     return study if options.node_size is None else replace(study, node_size=options.node_size)
 
 
-def import_results(
-    *sources: str | Path,
-    regime: Regime | str | None = None,
-    quantity: Quantity | str | None = None,
-    k_column: str | None = None,
-    value_column: str | None = None,
-    k_unit: str | None = None,
-    k_from: str | None = None,
-    series: str | None = None,
-    baseline_k: int | None = None,
-    node_size: int | None = None,
-    allow_mixed: bool = False,
-    unit: str | None = None,
-    table: str | int | None = None,
-    ignore: str | Sequence[str] = (),
-    where: str | Sequence[str] = (),
-    melt: bool = False,
-    accept: str | Sequence[str] = (),
-) -> Imported:
+@_spelt_out
+def import_results(*sources: str | Path, allow_mixed: bool = False, **words: Unpack[ReadWords]) -> Imported:
     """Results of one tool (a file, several, or folders) as one study, and what was recognised, assumed and missing.
 
     The regime may stay unstated: `.stated()` then refuses the study, and the mapping can still be shown.
     """
-    stated = (regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, allow_mixed)
-    tables = {"table": table, "ignore": ignore, "where": where, "melt": melt, "accept": accept}
-    options = ReadOptions.checked(*stated, unit=unit, **tables)  # type: ignore[arg-type]
-    return import_sources(sources_of(sources), options)
+    return import_sources(sources_of(sources), replace(ReadOptions.checked(**words), allow_mixed=allow_mixed))
 
 
 def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:

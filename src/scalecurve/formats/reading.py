@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import DAMAGE, Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.headers import TIME_UNITS
 from scalecurve.formats.source import Source
@@ -23,6 +23,26 @@ MOST_FAULTS = 20
 SAME_PROCESS = "the repeats share one process, so that their spread understates the noise between launches"
 
 Output = TypeVar("Output", covariant=True)
+
+
+class ReadWords(TypedDict, total=False):
+    """What a user may say of how a source is read, in the words of `load`, which explains them."""
+
+    regime: Regime | str | None
+    quantity: Quantity | str | None
+    k_column: str | None
+    value_column: str | None
+    k_unit: str | None
+    k_from: str | None
+    series: str | None
+    baseline_k: int | None
+    node_size: int | None
+    unit: str | None
+    table: str | int | None
+    ignore: str | Sequence[str]
+    where: str | Sequence[str]
+    melt: bool
+    accept: str | Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,63 +81,32 @@ class ReadOptions:
         return None if self.regime is None else self.regime.value
 
     @classmethod
-    def checked(
-        cls,
-        regime: Regime | str | None = None,
-        quantity: Quantity | str | None = None,
-        k_column: str | None = None,
-        value_column: str | None = None,
-        k_unit: str | None = None,
-        k_from: str | None = None,
-        series: str | None = None,
-        baseline_k: int | None = None,
-        node_size: int | None = None,
-        allow_mixed: bool = False,
-        *,
-        unit: str | None = None,
-        table: str | int | None = None,
-        ignore: str | Sequence[str] = (),
-        where: str | Sequence[str] = (),
-        melt: bool = False,
-        accept: str | Sequence[str] = (),
-        subject: str | None = None,
-    ) -> ReadOptions:
+    def checked(cls, *, subject: str | None = None, **words: Unpack[ReadWords]) -> ReadOptions:
         """Options from what a user types; an InputError lists every fault at once."""
         faults: list[Fault] = []
-        for check, value in ((as_regime, regime), (as_quantity, quantity)):
+        stated: dict[str, Any] = {name: value for name, value in words.items() if value is not None}
+        for name, check in (("regime", as_regime), ("quantity", as_quantity)):
             try:
-                if value is not None:
-                    check(value)
+                stated |= {name: check(stated[name])} if name in stated else {}
             except InputError as problem:
                 faults += problem.faults
-        if k_from is not None:
+        if "k_from" in stated:
             remedy = r"it has one group that matches the worker count, such as 'n(\d+)_'"
-            if fault := fault_in(k_from, "--k-from", remedy, most=1):
-                faults.append(fault)
-        if unit is not None and unit.strip().lower() not in TIME_UNITS:
-            faults.append(Fault("not a unit of time", "--unit", unit, "one of ns, us, ms, s, min, h"))
-        conditions = (where,) if isinstance(where, str) else tuple(where)
-        faults += [Fault("no condition", "--where", own, "write column=value") for own in conditions if "=" not in own]
+            fault = fault_in(stated["k_from"], "--k-from", remedy, most=1)
+            faults += [fault] if fault else []
+        if "unit" in stated:
+            unit = stated["unit"].strip().lower()
+            if unit not in TIME_UNITS:
+                faults.append(Fault("not a unit of time", "--unit", stated["unit"], "one of ns, us, ms, s, min, h"))
+            stated["unit"] = TIME_UNITS.get(unit)
+        for name in ("ignore", "where", "accept"):
+            several = stated.get(name, ())
+            stated[name] = (several,) if isinstance(several, str) else tuple(several)
+        wrong = [own for own in stated["where"] if "=" not in own]
+        faults += [Fault("no condition", "--where", own, "write column=value") for own in wrong]
         if faults:
             raise InputError(faults, subject=subject)
-        return cls(
-            regime=None if regime is None else Regime(regime),
-            quantity=None if quantity is None else Quantity(quantity),
-            k_column=k_column,
-            value_column=value_column,
-            k_unit=k_unit,
-            k_from=k_from,
-            series=series,
-            baseline_k=baseline_k,
-            node_size=node_size,
-            allow_mixed=allow_mixed,
-            unit=None if unit is None else TIME_UNITS[unit.strip().lower()],
-            table=None if table is None else str(table),
-            ignore=(ignore,) if isinstance(ignore, str) else tuple(ignore),
-            where=conditions,
-            melt=bool(melt),
-            accept=(accept,) if isinstance(accept, str) else tuple(accept),
-        )
+        return cls(**stated | {"table": str(stated["table"]) if "table" in stated else None})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +130,8 @@ class Reader(Generic[Output]):
     """A format.  `recognise` gives the evidence that a file is of it, or None; `read` gives what the file holds.
 
     `begins` matches the line with which each report of the tool begins: a loop over K may write them all to one file,
-    and each is read as a file of its own.
+    and each is read as a file of its own.  `damage` are the errors that a damaged file can cause in `read`; any other is
+    a fault of ours.
     """
 
     name: str
@@ -150,6 +140,7 @@ class Reader(Generic[Output]):
     read: Callable[[Source, ReadOptions], Output]
     note: FormatNote | None = None
     begins: re.Pattern[str] | None = None
+    damage: tuple[type[Exception], ...] = DAMAGE
 
 
 @dataclass(frozen=True, kw_only=True)

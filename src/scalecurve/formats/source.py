@@ -22,7 +22,6 @@ from typing import Any, TextIO, cast
 
 from scalecurve.errors import Fault, FormatError, InputError, MissingExtra, ScalecurveError
 from scalecurve.files import MAX_BYTES, note_input, unreadable
-from scalecurve.study.file import parse_json, unpacked_limit
 from scalecurve.study.unfinished import unfinished_study
 
 HEAD_BYTES = 1024 * 1024
@@ -104,6 +103,8 @@ class Source:
                 return raw
         if not raw.startswith(PACKED):
             return raw
+        from scalecurve.study.file import unpacked_limit  # study.file needs pydantic, which takes a tenth of a second
+
         limit = unpacked_limit(len(raw))
         try:
             content = _unpacked(raw, limit + 1)
@@ -163,6 +164,8 @@ class Source:
 
     def required_json(self) -> Any:
         """The whole file as JSON, or a FormatError that says where it breaks."""
+        from scalecurve.study.file import parse_json
+
         return parse_json(self.content, subject=self.name)
 
     @cached_property

@@ -24,6 +24,7 @@ import pytest
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.estimate import Estimate
     from scalecurve.units import WorkersLike
 
 MARK = (
@@ -133,15 +134,19 @@ def measure_function(
     table = tabulate(study, threshold=min_efficiency or 0.7, level=level)
     if min_efficiency is None:
         return table
-    below = []
-    for row in table.rows:
-        low, high = row.efficiency.low, row.efficiency.high
-        if (high if high is not None else row.efficiency.value) < min_efficiency:
-            interval = f" ({low:.2f} to {high:.2f})" if low is not None and high is not None else ""
-            below.append(f"K = {row.k}: E = {row.efficiency.value:.2f}{interval}")
+    below = [text for row in table.rows if (text := words_below(row.k, row.efficiency, min_efficiency))]
     if below and disturbed:
         pytest.skip(f"whether it scales cannot be said: {disturbed[0].message}")
     if below:
         text = f"parallel efficiency below {min_efficiency:g} at {table.level:.0%} confidence: {'; '.join(below)}"
         pytest.fail(f"{text}\n\n{table}", pytrace=False)
     return table
+
+
+def words_below(k: int, efficiency: Estimate, floor: float) -> str | None:
+    """The efficiency in words where its whole interval is below the floor; else None."""
+    low, high = efficiency.low, efficiency.high
+    if (high if high is not None else efficiency.value) >= floor:
+        return None
+    interval = f" ({low:.2f} to {high:.2f})" if low is not None and high is not None else ""
+    return f"K = {k}: E = {efficiency.value:.2f}{interval}"

@@ -1,9 +1,11 @@
-"""The laws, a file for each family: closed forms of plain numbers, without data.  Each is loaded when first used."""
+"""The laws, rows of laws.toml: formulas over K with named parameters; and what follows from some in closed form."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.lazy import lazy_names
@@ -15,20 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LAW_NAMES", "Law", "LawTable", "Parameter", "check_law", "every_law", "law", "law_table", "parse_law"]
 
-LAW_NAMES = {
-    "linear": "amdahl.LINEAR",
-    "amdahl": "amdahl.AMDAHL",
-    "gustafson": "amdahl.GUSTAFSON",
-    "sun-ni": "amdahl.SUN_NI",
-    "logcomm": "communication.LOGCOMM",
-    "usl": "communication.USL",
-    "root": "communication.ROOT",
-    "stragglers": "stragglers.STRAGGLERS",
-    "constant": "amdahl.CONSTANT",
-    "logcomm-weak": "communication.LOGCOMM_WEAK",
-    "root-weak": "communication.ROOT_WEAK",
-    "linear-cost": "communication.LINEAR_COST",
-}
+SECTIONS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("laws.toml").read_text(encoding="utf-8"))
+LAW_NAMES = tuple(SECTIONS)
 
 
 def law(name: str) -> Law:
@@ -36,9 +26,19 @@ def law(name: str) -> Law:
     key = str(name).lower().replace("_", "-")
     if key not in LAW_NAMES:
         raise InputError(Fault("unknown law", value=str(name), remedy=f"one of {', '.join(LAW_NAMES)}"))
-    module, _, constant = LAW_NAMES[key].partition(".")
-    chosen: Law = getattr(import_module(f"scalecurve.laws.{module}"), constant)
-    return chosen
+    return _law(key)
+
+
+@cache
+def _law(key: str) -> Law:
+    """The law of a section of laws.toml."""
+    from scalecurve.laws.contract import Law, Parameter
+
+    section = dict(SECTIONS[key])
+    other = SECTIONS.get(section.pop("like", ""), {})
+    shared = {part: other[part] for part in ("text", "example") if part in other}
+    parameters = tuple(Parameter(name, **row) for name, row in section.pop("parameters", {}).items())
+    return Law(name=key, parameters=parameters, **shared | section)
 
 
 def every_law() -> tuple[Law, ...]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
 import re
@@ -53,10 +52,6 @@ class Parameter:
         return None
 
 
-SERIAL = Parameter("serial", "share of the K = 1 time that cannot be divided", 0.0, 1.0, term="1 - 1/K")
-COMM = Parameter("comm", "communication cost per doubling of K, as a share of T(1)", term="log2(K)")
-
-
 @dataclass(frozen=True)
 class Law:
     """A scaling law.  Every method takes one K or a numpy array of K.
@@ -77,11 +72,11 @@ class Law:
 
     @property
     def title(self) -> str:
-        return inspect.cleandoc(self.text).partition("\n")[0].partition(": ")[0]
+        return self.text.lstrip().partition("\n")[0].partition(": ")[0]
 
     @property
     def question(self) -> str:
-        question = inspect.cleandoc(self.text).partition("\n")[0].partition(": ")[2]
+        question = self.text.lstrip().partition("\n")[0].partition(": ")[2]
         return question[:1].upper() + question[1:]
 
     @property

@@ -1,4 +1,4 @@
-"""Stragglers: the expected slowest of K workers, by quadrature; and the law of waiting for it."""
+"""Stragglers: the expected slowest of K workers, by quadrature."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.laws.contract import Law, Parameter, check_k
+from scalecurve.laws.contract import check_k
 
 
 def expected_maximum(k: float, isf: Callable[[float], float]) -> float:
@@ -57,24 +57,3 @@ def exponential_maximum(k: int) -> float:
 def chance_of_any_slow(k: float, p: float) -> float:
     """P(at least one of K is slow) = 1 - (1 - p)^K for independent workers, each slow with probability p."""
     return 1.0 if p >= 1 else -math.expm1(check_k(k) * math.log1p(-p))
-
-
-STRAGGLERS = Law(
-    name="stragglers",
-    text="""Stragglers: what does waiting for the slowest of K workers cost?
-
-    A barrier waits for the maximum of K draws.  For any distribution
-
-        E[max of K] = integral_0^1 isf(1 - v^(1/K)) dv,     barrier efficiency = mean / E[max of K]
-
-    Here isf is the inverse survival function: isf(q) is the time that a share q of the draws exceeds.  The integral is
-    computed by quadrature; sqrt(2 ln K) overstates a normal maximum by 43 % at K = 8 and is not used.
-
-    Source: order statistics, H. A. David and H. N. Nagaraja, Order Statistics, Wiley 2003, section 3.1.
-    Worked number: a normal with 10 % spread: E[max of 64] = 1.234 means.
-    Limits: draws must be independent; a *persistently* slow worker follows 1 - (1-p)^K instead.
-    """,
-    parameters=(Parameter("spread", "standard deviation of the logarithm of a worker's time", 0.0, 5.0),),
-    closed="slowest(K, spread)/K",
-    example={"spread": 0.1, "workers": "1..64"},
-)

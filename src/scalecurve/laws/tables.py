@@ -116,20 +116,23 @@ class LawTable(Result):
             return Answer(
                 decision=decision.replace(": None", "."), next="one parameter set prints its rows" if others else None
             )
+        if all(row.efficiency is None for row in case.rows):
+            return Answer(decision=f"{case.title}: {follows}")
+        decision = self._decision(case)
+        return Answer(decision=decision, reason=follows and f"{follows[0].upper()}{follows[1:]}", next=MEASURE)
+
+    def _decision(self, case: LawCase) -> str:
+        """The last K worth using, or what the last K gives."""
         known = [row for row in case.rows if row.efficiency is not None]
         kept = [row for row in known if (row.efficiency or 0.0) >= WORTH_USING]
-        if not known:
-            return Answer(decision=f"{case.title}: {follows}")
         last = known[-1]
         if kept and kept[-1] is not last and self.law not in ("karp-flatt", "isoefficiency"):
             after = known[known.index(kept[-1]) + 1]
-            decision = (
+            return (
                 f"Use up to K = {kept[-1].k}: efficiency is {kept[-1].efficiency:.0%} there and {after.efficiency:.0%} "
                 f"at K = {after.k} (threshold {WORTH_USING:.0%})."
             )
-        else:
-            decision = f"At K = {last.k} the speedup is {last.speedup:.4g} and the efficiency {last.efficiency:.0%}."
-        return Answer(decision=decision, reason=follows and f"{follows[0].upper()}{follows[1:]}", next=MEASURE)
+        return f"At K = {last.k} the speedup is {last.speedup:.4g} and the efficiency {last.efficiency:.0%}."
 
     def content(self) -> dict[str, Any]:
         if len(self.cases) == 1:
@@ -374,7 +377,7 @@ def _largest_serial(workers: Sequence[int], efficiency: float) -> LawTable:
     value = {"efficiency": efficiency, "rows": rows}
     answer = LawAnswer("serial_for_efficiency", label, value, "\n  " + "\n  ".join(texts))
     formula = "s = (1/E - 1)/(K - 1)"
-    case = LawCase(title=amdahl.AMDAHL.title, formula=formula, parameters={}, rows=(), answers=(answer,))
+    case = LawCase(title=law_named("amdahl").title, formula=formula, parameters={}, rows=(), answers=(answer,))
     return LawTable(law="amdahl", cases=(case,))
 
 
@@ -382,7 +385,7 @@ def isoefficiency_table(
     workers: Sequence[int], serial: float, comm: float, hold: float, *, growth: str = "log", serial_share: bool = False
 ) -> LawTable:
     """Work per worker that holds an efficiency; with `serial_share`, the serial part is a share of the work."""
-    parameters = communication.LOGCOMM.checked({"serial": serial, "comm": comm})
+    parameters = law_named("logcomm").checked({"serial": serial, "comm": comm})
     amdahl.check_efficiency(hold)
     exchange = communication.growth_function(growth)
     least_work = communication.work_with_serial_share if serial_share else communication.work_per_worker

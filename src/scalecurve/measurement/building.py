@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scalecurve.errors import Fault, InputError, Refused
-from scalecurve.findings import Finding, error, info, warning
+from scalecurve.findings import Finding
 from scalecurve.measurement.masking import masked_words
 from scalecurve.measurement.ports import World
+from scalecurve.measurement.sentences import say
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.verdicts import Record, verdicts_on
 from scalecurve.measurement.worker_site import machine_and_software, program_in, words_of
 from scalecurve.study import Baseline, Provenance, Quantity, Regime, Run, RunStatus, Study, Treatment, Workload
 from scalecurve.study.run import SCALING
-from scalecurve.units import format_count, format_seconds
+from scalecurve.units import format_seconds
 
 if TYPE_CHECKING:
     from scalecurve.estimate import Estimate
@@ -44,9 +45,8 @@ def build_study(
     """The study of all launches so far, from the journal on the disk; `pending` are jobs that wait in a queue."""
     header, entries = space.contents()
     runs = tuple(entry for entry in entries if isinstance(entry, Run))
-    findings = [error("interrupted", "The measurement was interrupted.", remedy="continue it with measure --resume")]
     findings = [
-        *(findings if interrupted else ()),
+        *([say("interrupted")] if interrupted else ()),
         *([pending_jobs(pending, space.output)] if pending else ()),
         *sameness_findings(runs, settings),
         *choose_baseline(runs, settings)[1],
@@ -60,13 +60,7 @@ def build_study(
 def pending_jobs(pending: Mapping[Planned, str], output: Path) -> Finding:
     reasons = Counter(pending.values())
     listed = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-    return error(
-        "pending-jobs",
-        f"{len(pending)} submitted jobs have not ended ({listed}).",
-        remedy=f"read them later with `scalecurve measure --collect {output}`",
-        jobs=len(pending),
-        reasons=dict(reasons),
-    )
+    return say("pending-jobs", jobs=len(pending), listed=listed, output=str(output), reasons=dict(reasons))
 
 
 def study_of(
@@ -133,47 +127,37 @@ def choose_baseline(runs: Sequence[Run], settings: MeasureSettings) -> tuple[Bas
     """The fastest correct single-worker program, which gives T(1), and by how much the job itself is slower."""
     if not settings.baseline:
         return Baseline(), []
-    alone = [run for run in runs if run.status is RunStatus.OK and run.k == 1 and run.value]
+    candidates = tuple(settings.baseline)
+    means, findings = means_alone(runs, settings)
+    if not means:
+        return Baseline(candidates=candidates), findings
+    chosen, own = min(means, key=lambda name: means[name]), means.get(SCALING)
+    if chosen == SCALING:
+        description = "the distributed code with one worker, the fastest of those tried"
+        tried = ", ".join(f"{name} {format_seconds(mean)}" for name, mean in means.items() if name != SCALING)
+        findings.append(say("baseline-is-the-job", own=own, tried=tried or "none gave a time", means=means))
+        return Baseline(candidates=candidates, chosen=chosen, description=description), findings
+    candidate, fast = settings.baseline[chosen], means[chosen]
+    threads = f", {candidate.threads} threads" if candidate.threads else ""
+    description = f"{' '.join(masked_words(candidate.command))}{threads}"
+    if own is not None:
+        ratio = own / fast
+        findings.append(say("baseline-chosen", chosen=chosen, seconds=fast, own=own, inflation=ratio, means=means))
+    return Baseline(candidates=candidates, chosen=chosen, description=description), findings
+
+
+def means_alone(runs: Sequence[Run], settings: MeasureSettings) -> tuple[dict[str, float], list[Finding]]:
+    """Mean seconds on one worker of every program whose answer is that of the job; a wrong answer is a finding."""
     job = next((run for run in runs if run.role == SCALING and run.k == 1 and run.value is not None), None)
     means, findings = {}, []
-    for name in sorted(settings.baseline):
-        if job is not None and not all(agree(job, run, settings) for run in runs if run.role == name and run.value):
-            findings.append(
-                warning(
-                    "baseline-wrong-answer",
-                    f"Baseline {name} differs from the job at K = 1 in its work or answer, so it cannot be T(1).",
-                    remedy="fix the candidate, or allow the difference with [sameness]",
-                    candidate=name,
-                )
-            )
-            continue
-        times = [run.value for run in alone if run.role == name and run.value]
-        if times:
+    for name in (*sorted(settings.baseline), SCALING):
+        own = [run for run in runs if run.role == name and run.value]
+        times = [run.value for run in own if run.status is RunStatus.OK and run.k == 1 and run.value]
+        if job is not None and not all(agree(job, run, settings) for run in own):
+            findings.append(say("baseline-wrong-answer", candidate=name))
+        elif times:
             means[name] = math.fsum(times) / len(times)
-    tried = ", ".join(f"{name} {format_seconds(mean)}" for name, mean in means.items())
-    own_times = [run.value for run in alone if run.role == SCALING and run.value]
-    own = math.fsum(own_times) / len(own_times) if own_times else None
-    if own is not None:
-        means[SCALING] = own
-    if not means:
-        return Baseline(candidates=tuple(settings.baseline)), findings
-    chosen = min(means, key=lambda name: means[name])
-    if chosen == SCALING and own is not None:
-        description = "the distributed code with one worker, the fastest of those tried"
-        text = f"T(1) is the job itself, {format_seconds(own)}: no candidate is faster ({tried or 'none gave a time'})."
-        findings.append(info("baseline-is-the-job", text, means=means))
-    else:
-        candidate = settings.baseline[chosen]
-        threads = f", {candidate.threads} threads" if candidate.threads else ""
-        description = f"{' '.join(masked_words(candidate.command))}{threads}"
-    if chosen != SCALING and own is not None:
-        inflation = own / means[chosen]
-        text = (
-            f"T(1) is the baseline program {chosen}, {format_seconds(means[chosen])}; the distributed code at K = 1 "
-            f"takes {format_seconds(own)} and would inflate every S {inflation:.3g}x."
-        )
-        findings.append(info("baseline-chosen", text, means=means, inflation=inflation))
-    return Baseline(candidates=tuple(settings.baseline), chosen=chosen, description=description), findings
+    return means, findings
 
 
 def agree(one: Run, other: Run, settings: MeasureSettings) -> bool:
@@ -212,14 +196,9 @@ def _work_findings(runs: Sequence[Run], settings: MeasureSettings) -> Iterable[F
     (low, k_low), (high, k_high) = min(amounts), max(amounts)
     if _close(low, high, settings.sameness.work_tolerance):
         return
-    yield error(
-        "work-differs",
-        f"Broken: the {'work per worker' if weak else 'total work'} is {format_count(low)} at K = {k_low} and "
-        f"{format_count(high)} at K = {k_high}, so these are different jobs, not one {settings.regime} scaling curve.",
-        remedy="hold it fixed, or raise sameness.work_tolerance if the difference is rounding",
-        low={"k": k_low, "work": low},
-        high={"k": k_high, "work": high},
-    )
+    what = "work per worker" if weak else "total work"
+    regime = str(settings.regime)
+    yield say("work-differs", what=what, regime=regime, low_work=low, low_k=k_low, high_work=high, high_k=k_high)
 
 
 def _digest_findings(runs: Sequence[Run], settings: MeasureSettings) -> Iterable[Finding]:
@@ -232,13 +211,8 @@ def _digest_findings(runs: Sequence[Run], settings: MeasureSettings) -> Iterable
         tolerance = settings.sameness.digest_tolerance
         other = next((run for run in others if not digests_agree(first, run, tolerance)), None)
         if other is not None:
-            yield error(
-                "answer-differs",
-                f"Broken: the answer is {first.digest} at K = {first.k} and {other.digest} at K = {other.k}.",
-                remedy="fix the program, or allow a difference with sameness.digest_tolerance",
-                first={"k": first.k, "digest": first.digest},
-                other={"k": other.k, "digest": other.digest},
-            )
+            one, two = str(first.digest), str(other.digest)
+            yield say("answer-differs", first=one, other=two, first_k=first.k, other_k=other.k)
             return
 
 
@@ -250,12 +224,7 @@ def _thread_findings(runs: Sequence[Run]) -> Iterable[Finding]:
             first_k.setdefault(max(pools.values()), run.k)
     if len(first_k) > 1:
         few, many = min(first_k), max(first_k)
-        yield error(
-            "threads-differ",
-            f"Broken: a worker has {many} threads at K = {first_k[many]} and {few} at K = {first_k[few]}.",
-            remedy="set launcher.threads_per_worker, which is the same at every K",
-            threads={str(k): threads for threads, k in first_k.items()},
-        )
+        yield say("threads-differ", many=many, few=few, k_many=first_k[many], k_few=first_k[few])
 
 
 SERIES = ("gradient_small_norm2", "gradient_big_norm2", "gradient_small_batch", "gradient_big_batch")
@@ -301,8 +270,6 @@ def noise_scale_findings(runs: Sequence[Run]) -> list[Finding]:
     try:
         scale = noise_scale(small, big, small_batch=first[0], big_batch=first[1])
     except Refused as problem:
-        return [info("gradient-noise-unknown", str(problem))]
+        return [say("gradient-noise-unknown", why=str(problem))]
     interval = f" (95 %: {scale.low:.3g} to {scale.high:.3g})" if scale.low is not None else ""
-    text = f"The gradient noise scale is about {scale.value:.3g} samples{interval}: larger batches save few steps."
-    remedy = "give it to `scalecurve plan --critical-batch`"
-    return [info("gradient-noise-scale", text, remedy=remedy, **scale.to_dict())]
+    return [say("gradient-noise-scale", interval=interval, **scale.to_dict())]

@@ -94,7 +94,11 @@ def measure_collectives(
 
 def command_for(engine: str, launch: str | None, k: int, plan: str) -> list[str]:
     """The launch command with the rank's program behind it, as an argument list."""
-    start = [part.format(k=k, python=sys.executable) for part in shlex.split(launch or LAUNCH[engine])]
+    try:
+        start = [part.format(k=k, python=sys.executable) for part in shlex.split(launch or LAUNCH[engine])]
+    except (ValueError, LookupError, AttributeError):
+        fault = Fault("not a launch command", value=launch, remedy='"mpirun -n {k}": {k} stands for the ranks')
+        raise InputError(fault) from None
     if shutil.which(start[0]) is None:
         if launch is None:
             raise MissingExtra(f"timing collectives with {engine}", engine)

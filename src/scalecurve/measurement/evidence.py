@@ -104,9 +104,8 @@ def read_workers(folder: Path) -> tuple[Worker, ...]:
     return tuple(sorted(workers, key=lambda worker: (worker.rank is None, worker.rank or 0)))
 
 
-def _read_worker(path: Path) -> Worker:
-    from pydantic import TypeAdapter, ValidationError
-
+def _data_in(path: Path) -> dict[str, Any]:
+    """The keys of all lines of a probe file."""
     try:
         raw = end_of_file(path, LARGEST_FILE + 1)
     except OSError as problem:
@@ -117,12 +116,16 @@ def _read_worker(path: Path) -> Worker:
     data: dict[str, Any] = {}
     for number, line in enumerate(lines, 1):
         try:
-            keys = json.loads(line)
-        except (ValueError, RecursionError):
-            raise Unreadable(f"{path.name}, line {number}: not JSON: {line[:80]!r}") from None
-        if not isinstance(keys, dict):
-            raise Unreadable(f"{path.name}, line {number}: not a JSON object: {line[:80]!r}")
-        data |= keys
+            data |= json.loads(line)
+        except (ValueError, RecursionError, TypeError):
+            raise Unreadable(f"{path.name}, line {number}: not a JSON object: {line[:80]!r}") from None
+    return data
+
+
+def _read_worker(path: Path) -> Worker:
+    from pydantic import TypeAdapter, ValidationError
+
+    data = _data_in(path)
     if where := place_not_finite(data):
         raise Unreadable(f"{path.name}: {where}, which is not finite: the job diverged or divided by zero")
     if "end" not in data and "seconds" not in data:
@@ -236,12 +239,15 @@ def figures_of(job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome
         return Figures({}, {}, "")
     sources = settings.filled(settings.timing.read_from, job.k)
     text = text_to_search(sources, outcome, settings.folder, job)
-    everything = f"{outcome.output}\n{outcome.errors}"
-    texts = {what: everything if what == "size" and sources == ("stdout",) else text for what in searches}
+    texts = dict.fromkeys(searches, text)
+    if sources == ("stdout",):  # a size may stand on either
+        texts["size"] = f"{outcome.output}\n{outcome.errors}"
     spans = spans_of([(what, pattern, texts[what]) for what, pattern in searches.items()])
-    places = {what: [(texts[what], *span) for span in own] for what, own in zip(searches, spans, strict=True)}
-    matches = {what: [whole[a:b] if a >= 0 else "" for whole, a, b in own] for what, own in places.items()}
-    units = {what: [unit_after(whole, b) if b >= 0 else None for whole, _, b in own] for what, own in places.items()}
+    matches: dict[str, list[str]] = {}
+    units: dict[str, list[str | None]] = {}
+    for what, own in zip(searches, spans, strict=True):  # a group that took no part has a place below 0
+        matches[what] = [texts[what][max(a, 0) : max(b, 0)] for a, b in own]
+        units[what] = [unit_after(texts[what], b) if b >= 0 else None for _, b in own]
     return Figures(matches, searches, text, outcome.errors, units)
 
 
@@ -266,19 +272,7 @@ def read_run(
     )
     try:
         workers = read_workers(job.probe_folder)
-        ranks = tuple(
-            RankRecord(
-                rank=worker.rank if worker.rank is not None else place,
-                seconds=worker.duration,
-                host=worker.host,
-                steps=worker.steps,
-                warmup_steps=worker.warmup_steps,
-                phases=dict(worker.phases),
-                step_phases=dict(worker.step_phases),
-                work=worker.work,
-            )
-            for place, worker in enumerate(workers)
-        )
+        ranks = ranks_of(workers)
         if outcome.status is not RunStatus.OK:
             return replace(run, ranks=ranks)
         check_all_reported(workers, job)
@@ -310,6 +304,23 @@ def read_run(
     except Unreadable as problem:
         status = RunStatus.FAILED if outcome.status is RunStatus.OK else outcome.status
         return replace(run, status=status, error=run.error or str(problem))
+
+
+def ranks_of(workers: Sequence[Worker]) -> tuple[RankRecord, ...]:
+    """What each worker reported, as the study keeps it."""
+    return tuple(
+        RankRecord(
+            rank=worker.rank if worker.rank is not None else place,
+            seconds=worker.duration,
+            host=worker.host,
+            steps=worker.steps,
+            warmup_steps=worker.warmup_steps,
+            phases=dict(worker.phases),
+            step_phases=dict(worker.step_phases),
+            work=worker.work,
+        )
+        for place, worker in enumerate(workers)
+    )
 
 
 def complaint_in(errors: str) -> str | None:

@@ -26,7 +26,6 @@ import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import Fault, FormatError, InputError, read_as
 from scalecurve.files import may_replace
 from scalecurve.measurement.building import study_of
-from scalecurve.measurement.launchers import container_facts
 from scalecurve.measurement.machine import machine_facts, software_facts
 from scalecurve.measurement.masking import masked
 from scalecurve.measurement.ports import World
@@ -329,14 +328,13 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
         end_what_it_left(space)
         journal.restore(entries)
         return journal
-    container = container_facts(settings, world)
     header = {
         "version": JOURNAL_VERSION,
         "created": datetime.fromtimestamp(world.clock.unix(), UTC).isoformat(timespec="seconds"),
         "job": settings.job(),
         "seed": settings.seed,
         "machine": machine_facts(world),
-        "software": software_facts(world, settings.folder) | ({"container": container} if container else {}),
+        "software": software_facts(world, settings.folder),
     }
     header |= {"settings": settings.asked(), "launches": launches_asked(settings)}
     header["study"] = {

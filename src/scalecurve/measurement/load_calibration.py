@@ -31,67 +31,38 @@ TIMEOUT = 10.0
 LATE = 0.01  # a sender later than this share of the interval, or a millisecond, is itself overloaded
 NEAR = 2.5e-3  # asyncio sleeps in whole milliseconds: nearer than this the sender watches the clock instead
 ERROR_STATUS = 400
+PART = 1 << 16
 ATTEMPTS = 3  # to get a first answer, before an address counts as dead
 
 
-class _Connection(asyncio.Protocol):
+class _Connection:
     """One connection that asks one question at a time; `reusable` once the answer is complete."""
 
-    def __init__(self, h11: Any) -> None:
-        self.h11, self.state = h11, h11.Connection(h11.CLIENT)
+    def __init__(self, h11: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.h11, self.state, self.reader, self.writer = h11, h11.Connection(h11.CLIENT), reader, writer
         self.reusable, self.used, self.status = False, False, 0
-        self.answer: asyncio.Future[int] | None = None
-        self.transport: asyncio.Transport | None = None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport if isinstance(transport, asyncio.Transport) else None
-
-    def data_received(self, data: bytes) -> None:
+    async def ask(self, request: Any) -> int:
+        """Send the request; the status, once the whole answer is here."""
+        h11, state, self.reusable = self.h11, self.state, False
+        self.writer.write(state.send(request) + state.send(h11.EndOfMessage()))
         try:
-            self.state.receive_data(data)
-            self._take_events()
-        except self.h11.RemoteProtocolError as problem:
-            self._fail(ConnectionError(str(problem)))
-
-    def connection_lost(self, problem: Exception | None) -> None:
-        self.reusable = False
-        try:
-            self.state.receive_data(b"")  # an answer without a length ends with the connection
-            self._take_events()
-        except self.h11.RemoteProtocolError:
-            pass
-        self._fail(problem or ConnectionResetError("the connection was closed"))
-
-    def ask(self, request: Any) -> asyncio.Future[int]:
-        """Send the request; the future gives the status once the whole answer is here."""
-        self.answer = asyncio.get_running_loop().create_future()
-        self.reusable = False
-        if self.transport is None or self.transport.is_closing():
-            self._fail(ConnectionResetError("the connection was closed"))
-        else:
-            self.transport.write(self.state.send(request) + self.state.send(self.h11.EndOfMessage()))
-        return self.answer
+            while not isinstance(event := state.next_event(), h11.EndOfMessage):
+                if event is h11.NEED_DATA:
+                    state.receive_data(await self.reader.read(PART))
+                elif isinstance(event, h11.Response):
+                    self.status = event.status_code
+                elif isinstance(event, h11.ConnectionClosed):
+                    raise ConnectionResetError("the connection was closed")
+        except h11.RemoteProtocolError as problem:
+            raise ConnectionError(str(problem)) from None
+        if state.our_state is h11.DONE and state.their_state is h11.DONE:
+            state.start_next_cycle()
+            self.reusable = True
+        return self.status
 
     def close(self) -> None:
-        if self.transport is not None:
-            self.transport.abort()
-
-    def _take_events(self) -> None:
-        while self.answer is not None and not self.answer.done():
-            event = self.state.next_event()
-            if event is self.h11.NEED_DATA or event is self.h11.PAUSED:
-                return
-            if isinstance(event, self.h11.Response):
-                self.status = event.status_code
-            elif isinstance(event, self.h11.EndOfMessage):
-                if self.state.our_state is self.h11.DONE and self.state.their_state is self.h11.DONE:
-                    self.state.start_next_cycle()
-                    self.reusable = True
-                self.answer.set_result(self.status)
-
-    def _fail(self, problem: Exception) -> None:
-        if self.answer is not None and not self.answer.done():
-            self.answer.set_exception(problem)
+        self.writer.transport.abort()
 
 
 class _Client:
@@ -112,28 +83,21 @@ class _Client:
         async with self.places, asyncio.timeout(self.timeout):
             while True:
                 connection = self.idle.pop() if self.idle else await self._connect()
-                reused, connection.used = connection.used, True
+                reused, connection.used, connection.status = connection.used, True, 0
                 try:
-                    status = await connection.ask(self.request)
+                    return await connection.ask(self.request)
                 except ConnectionError:
-                    if reused and not connection.status:  # the server closed a connection it had kept: ask again
-                        continue
-                    raise
-                except asyncio.CancelledError:
-                    connection.close()
-                    raise
-                if connection.reusable:
-                    connection.status = 0
-                    self.idle.append(connection)
-                else:
-                    connection.close()
-                return status
+                    if not reused or connection.status:  # else the server closed a connection it had kept: ask again
+                        raise
+                finally:
+                    if connection.reusable:
+                        self.idle.append(connection)
+                    else:
+                        connection.close()
 
     async def _connect(self) -> _Connection:
-        loop = asyncio.get_running_loop()
-        secure = True if self.secure else None
-        _, connection = await loop.create_connection(lambda: _Connection(self.h11), self.host, self.port, ssl=secure)
-        return connection
+        streams = await asyncio.open_connection(self.host, self.port, ssl=True if self.secure else None)
+        return _Connection(self.h11, *streams)
 
     def close(self) -> None:
         for connection in self.idle:

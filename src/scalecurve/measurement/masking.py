@@ -8,53 +8,27 @@ the password of an address (`https://user:x@host`).
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
 MASK = "***"
 LEAST_SCRUBBED = 4
 """A secret shorter than this is not looked for in other texts: it would be found everywhere."""
-_WORDS = {
-    "token", "secret", "secrets", "password", "passwd", "passphrase", "passcode", "passin", "passout", "apikey",
-    "credential", "credentials", "bearer", "auth", "authorization", "cookie", "jwt", "signature", "sshpass", "otp",
-}  # fmt: skip
+_SECRETS = tomllib.loads(files("scalecurve.measurement").joinpath("secrets.toml").read_text(encoding="utf-8"))
+_WORDS, _KEYS, ATTACHED = (frozenset(_SECRETS[name].split()) for name in ("words", "keys", "attached"))
 _ENDINGS = ("password", "passwd", "passphrase")  # PGPASSWORD
-_KEYS = {
-    "api", "access", "private", "secret", "signing", "encryption", "account", "ssh", "license", "auth", "client",
-    "storage", "subscription", "shared", "master", "openai", "anthropic", "wandb",
-}  # fmt: skip
-# `-pSECRET` in one word: with a space in between these programs ask for the password.
-ATTACHED = (
-    "mysql", "mysqldump", "mysqladmin", "mysqlslap", "mysqlimport", "mariadb", "mariadb-dump", "7z", "7za", "7zz",
-    "rar", "unrar",
-)  # fmt: skip
-# Options whose value is a secret, for programs that give it a letter; `login` is that of docker, podman and az.
-SECRET_OPTIONS = {
-    name: tuple(options.split())
-    for options, names in {
-        "-p": (*ATTACHED, "sshpass", "login", "mongo", "mongosh", "mongodump", "mongorestore", "cqlsh", "beeline"),
-        "-P": ("sqlcmd", "bcp", "isql", "tsql", "zip", "unzip", "ipmitool", "mosquitto_pub", "mosquitto_sub"),
-        "-a": ("redis-cli", "redis-benchmark", "valkey-cli", "valkey-benchmark"),
-        "-w": ("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami"),
-        "-pw": ("plink", "pscp", "psftp", "putty"),
-        "-b": ("curl",),
-        "-k": ("openssl",),
-        "-t": ("influx",),
-        "": ("ssh", "scp", "rsync", "psql", "pgbench"),  # their -p is a port
-    }.items()
-    for name in names
-}
-# Options whose value is a name and a secret: bob:x, bob%x, bob,x.
-ACCOUNT_OPTIONS = {
-    "curl": ("-u", "-U", "--user", "--proxy-user"), "ab": ("-A", "-P"), "hey": ("-a",), "oha": ("-a",),
-    "http": ("-a",), "https": ("-a",), "xh": ("-a",), "etcdctl": ("--user",), "smbclient": ("-U",), "lftp": ("-u",),
-}  # fmt: skip
+_OPTIONS: dict[str, list[tuple[str, bool]]] = {name: [] for name in _SECRETS["ports"].split()}
+"""By program, the options whose value is a secret, and whether all of it is; an account is a name and a secret."""
+for _whole, _table in ((True, _SECRETS["whole"]), (False, _SECRETS["account"])):
+    for _option, _programs in _table.items():
+        for _program in _programs.split():
+            _OPTIONS.setdefault(_program, []).append((_option, _whole))
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SHELL_WORD = re.compile(r"(?:\"[^\"]*\"|'[^']*'|[^\s\"'])+")
-_PROGRAM = re.compile(
-    rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted({*SECRET_OPTIONS, *ACCOUNT_OPTIONS}, reverse=True)))})(?![\w.-])"
-)
+_PROGRAM = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted(_OPTIONS, reverse=True)))})(?![\w.-])")
 _ACCOUNT = re.compile(r"(?P<name>['\"]?[^:%,]*[:%,])(?P<value>.+)", re.DOTALL)
 _HEADER = re.compile(
     r"(?P<name>(?:proxy-)?authorization|(?:set-)?cookie)(?P<between>\s*:\s*)(?P<value>[^\"'\n]+)", re.IGNORECASE
@@ -111,7 +85,7 @@ def _masked_by_program(words: Sequence[str]) -> Iterator[str]:
     program, before = "", ""
     for word in words:
         plain = word.strip("'\"();|&`").rpartition("/")[2]
-        if plain in SECRET_OPTIONS or plain in ACCOUNT_OPTIONS:
+        if plain in _OPTIONS:
             program = plain
         yield _by_letter(program, before, word)
         before = word
@@ -119,17 +93,15 @@ def _masked_by_program(words: Sequence[str]) -> Iterator[str]:
 
 def _by_letter(program: str, before: str, word: str) -> str:
     """The word, masked where it is or holds the value of an option of that program."""
-    for table, whole in ((SECRET_OPTIONS, True), (ACCOUNT_OPTIONS, False)):
-        for option in table.get(program, ()):
-            is_letter = len(option) == 2
-            if program not in ATTACHED and (
-                before == option or (is_letter and re.fullmatch(rf"-[A-Za-z]*{option[1]}", before))
-            ):
-                return MASK if whole else _ACCOUNT.sub(rf"\g<name>{MASK}", word)
-            start = option if is_letter else f"{option}="
-            if word.startswith(start) and len(word) > len(start):
-                rest = word[len(start) :]
-                return start + (MASK if whole else _ACCOUNT.sub(rf"\g<name>{MASK}", rest))
+    for option, whole in _OPTIONS.get(program, ()):
+        is_letter = len(option) == 2
+        name = rf"-[A-Za-z]*{option[1]}" if is_letter else re.escape(option)
+        start = option if is_letter else f"{option}="
+        if program not in ATTACHED and re.fullmatch(name, before):
+            start = ""
+        elif not word.startswith(start) or len(word) == len(start):
+            continue
+        return start + (MASK if whole else _ACCOUNT.sub(rf"\g<name>{MASK}", word[len(start) :]))
     return word
 
 

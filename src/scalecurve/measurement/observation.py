@@ -239,35 +239,42 @@ class Observer:
         """
         if self.sampler is not None:  # daemons that a job leaves to themselves, as Ray does, are not waited for
             self.cpu_seconds = max(self.cpu_seconds, self.sampler.seconds["running"])
-        facts: dict[str, Any] = {"cpu_seconds": self.cpu_seconds, "major_faults": self.major_faults}
-        if self.loads:
-            facts |= {"load_before": self.loads[0], "load_during": max(self.loads)}
-        if self.peak_bytes:
-            facts["peak_process_bytes"] = self.peak_bytes
         swapped, self.end = _swapped_pages(), CpuReading.now()
-        if swapped is not None and self.swap_before is not None:
-            facts["swapped_pages"] = swapped - self.swap_before
-        begin, end = self.begin, self.end
-        if end.busy is not None and begin.busy is not None and wall > 0:
-            others = end.busy - begin.busy - self.cpu_seconds - own - (end.own - begin.own)
-            others *= min(1.0, wall / (end.moment - begin.moment))  # the run's part of the time between the readings
-            facts["foreign_cpu_seconds"] = round(others, 3)
-            facts["foreign_cores"] = round(max(0.0, others) / wall, 3)
-        if self.sampler is not None and (seconds := self.sampler.facts(wall, self.cpu_seconds)):
-            low, high = self.sampler.lost(wall)
-            facts |= {"thread_seconds": seconds, "lost_seconds": [round(low, 4), round(high, 4)]}
-        if self.energy_before is not None and (energy := energy_now(SystemMachine()).since(self.energy_before)):
-            facts["energy"] = energy
         files = {file for worker in self.workers for file in worker.mpi_libraries}
-        libraries = sorted(files, key=lambda file: ("libmpi" not in file, file))
-        return (
-            facts
-            | ({"affinity": [list(worker.cores) for worker in self.workers]} if self.workers else {})
-            | ({"threads": sum(worker.threads for worker in self.workers)} if self.workers else {})
-            | ({"mpi_libraries": libraries} if libraries else {})
-            | ({"mpi_starter": self.starter} if self.starter else {})
-            | ({"talks_to": [vars(peer) for peer in self.peers]} if self.peers else {})
-        )
+        facts: dict[str, Any] = {
+            "cpu_seconds": self.cpu_seconds,
+            "major_faults": self.major_faults,
+            "load_before": next(iter(self.loads), None),
+            "load_during": max(self.loads, default=None),
+            "peak_process_bytes": self.peak_bytes or None,
+            "swapped_pages": None if swapped is None else swapped - (self.swap_before or 0),
+            **self._others(wall, own),
+            **self._states(wall),
+            "energy": energy_now(SystemMachine()).since(self.energy_before) if self.energy_before else None,
+            "affinity": [list(worker.cores) for worker in self.workers] or None,
+            "threads": sum(worker.threads for worker in self.workers) or None,
+            "mpi_libraries": sorted(files, key=lambda file: ("libmpi" not in file, file)) or None,
+            "mpi_starter": self.starter,
+            "talks_to": [vars(peer) for peer in self.peers or ()] or None,
+        }
+        return {name: value for name, value in facts.items() if value is not None}
+
+    def _others(self, wall: float, own: float) -> dict[str, float]:
+        """CPU seconds and cores that other programs used meanwhile."""
+        begin, end = self.begin, self.end
+        if end.busy is None or begin.busy is None or wall <= 0:
+            return {}
+        others = end.busy - begin.busy - self.cpu_seconds - own - (end.own - begin.own)
+        others *= min(1.0, wall / (end.moment - begin.moment))  # the run's part of the time between the readings
+        return {"foreign_cpu_seconds": round(others, 3), "foreign_cores": round(max(0.0, others) / wall, 3)}
+
+    def _states(self, wall: float) -> dict[str, Any]:
+        """Seconds of the threads by state, and the bounds of what the job lost by waiting for a core."""
+        seconds = self.sampler.facts(wall, self.cpu_seconds) if self.sampler is not None else None
+        if self.sampler is None or not seconds:
+            return {}
+        low, high = self.sampler.lost(wall)
+        return {"thread_seconds": seconds, "lost_seconds": [round(low, 4), round(high, 4)]}
 
 
 @cache

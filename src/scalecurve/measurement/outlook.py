@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
 from scalecurve.document import Answer, Document, FindingList, Paragraph, Result, table
-from scalecurve.findings import Finding, info, warning
-from scalecurve.measurement.axes import GridOutlook, grid_outlook
+from scalecurve.findings import Finding
+from scalecurve.measurement.axes import cell_name, grid_sweeps
 from scalecurve.measurement.beforehand import checked_settings
 from scalecurve.measurement.journal import runs_before
 from scalecurve.measurement.machine import real_world
@@ -22,7 +22,8 @@ from scalecurve.measurement.schedule import (
     runs_to_make,
     spread_of,
 )
-from scalecurve.measurement.settings import MeasureKeywords, MeasureSettings
+from scalecurve.measurement.sentences import say
+from scalecurve.measurement.settings import AxesSettings, MeasureKeywords, MeasureSettings
 from scalecurve.planning.pricing import price_of
 from scalecurve.study import Regime
 from scalecurve.study.run import SCALING
@@ -30,6 +31,8 @@ from scalecurve.units import format_seconds, format_seconds_range
 
 ASSUMED_CV = 0.05
 LISTED_RUNS = 60
+FEWEST_CELLS = 6
+"""Fewer do not fit T(N, K)."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,12 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class PointOutlook:
-    """`launches` are still to be made: the scheduled ones and, for a precision, those it needs within the limit."""
+    """What is foreseen of one point, which `name` names, of a grid with the levels of its cell.
 
+    `launches` are still to be made: the scheduled ones and, for a precision, those it needs within the limit.
+    """
+
+    name: str
     point: SweepPoint
     launches: int
     wall: Span | None
@@ -109,24 +116,13 @@ class Outlook(Result):
         ]
 
     def content(self) -> dict[str, Any]:
-        wall, cost = self.wall, self.cost
+        points = [{**asdict(row), "point": None, "role": row.point.role, "k": row.point.k} for row in self.points]
         return {
             "seed": self.settings.seed,
             "runs": self.records(),
-            "points": [
-                {
-                    "role": row.point.role,
-                    "k": row.point.k,
-                    "launches": row.launches,
-                    "wall_seconds": None if row.wall is None else asdict(row.wall),
-                    "spread": row.cv,
-                    "spread_assumed": row.cv_is_assumed,
-                    "launches_needed": row.needed,
-                }
-                for row in self.points
-            ],
-            "wall_seconds": None if wall is None else asdict(wall),
-            "cost_usd": None if cost is None else asdict(cost),
+            "points": [{key: value for key, value in row.items() if key != "point"} for row in points],
+            "wall_seconds": self.wall and asdict(self.wall),
+            "cost_usd": self.cost and asdict(self.cost),
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
@@ -137,7 +133,7 @@ class Outlook(Result):
         more = f" ... and {len(self.runs) - LISTED_RUNS} more" if len(self.runs) > LISTED_RUNS else ""
         rows = [
             [
-                row.point.name,
+                row.name,
                 str(row.launches),
                 None if row.wall is None else str(row.wall),
                 f"{row.cv:.1%}{' assumed' if row.cv_is_assumed and settings.expected_cv is None else ''}",
@@ -164,7 +160,7 @@ def preview(
     resume: bool = False,
     force: bool = False,
     **settings: Unpack[MeasureKeywords],
-) -> Outlook | GridOutlook:
+) -> Outlook:
     """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing.
 
     What `measure` would refuse is refused.  With `resume` a measurement at `output` counts: only what is missing is
@@ -185,31 +181,37 @@ def outlook_of(settings: MeasureSettings, made: Made) -> Outlook:
         means[k] = sum(row.wall_seconds for row in rows) / sum(row.timed for row in rows)
     if not means and settings.expected_seconds is not None:
         means = {1: settings.expected_seconds}
+    points = [
+        point_outlook(point, settings, made, [run for run in runs if run.point == point], means)
+        for point in points_of(settings)
+    ]
     has_times = any(row.times for row in made.rows.values())
-    points = []
-    for point in points_of(settings):
-        seconds = made.times(point)
-        measured_cv = spread_of(seconds) if len(seconds) >= 3 else settings.expected_cv
-        cv = measured_cv if measured_cv is not None else ASSUMED_CV
-        scheduled = [run for run in runs if run.point == point]
-        needed, launches = None, len(scheduled)
-        if settings.precision:
-            needed = repeats_needed(cv, settings.precision, settings.level)
-            last = min(max(needed, settings.repeats), settings.most_repeats)
-            launches = sum(run.is_warmup for run in scheduled) + max(0, last - len(seconds))
-        wall = wall_bounds(point.k, settings.regime, means)
-        points.append(
-            PointOutlook(
-                point=point,
-                launches=launches,
-                wall=None if wall is None else Span(launches * wall.low, launches * wall.high),
-                cv=cv,
-                cv_is_assumed=len(seconds) < 3,
-                needed=needed,
-            )
-        )
     findings = tuple(_findings(settings, points, bool(means), has_times))
     return Outlook(settings=settings, runs=runs, points=tuple(points), findings=findings)
+
+
+def point_outlook(
+    point: SweepPoint, settings: MeasureSettings, made: Made, scheduled: Sequence[Planned], means: Mapping[int, float]
+) -> PointOutlook:
+    """Launches and wall seconds of one point; `means` are the wall seconds of a launch at other K."""
+    seconds = made.times(point)
+    measured_cv = spread_of(seconds) if len(seconds) >= 3 else settings.expected_cv
+    cv = measured_cv if measured_cv is not None else ASSUMED_CV
+    needed, launches = None, len(scheduled)
+    if settings.precision:
+        needed = repeats_needed(cv, settings.precision, settings.level)
+        last = min(max(needed, settings.repeats), settings.most_repeats)
+        launches = sum(run.is_warmup for run in scheduled) + max(0, last - len(seconds))
+    wall = wall_bounds(point.k, settings.regime, means)
+    return PointOutlook(
+        name=point.name,
+        point=point,
+        launches=launches,
+        wall=None if wall is None else Span(launches * wall.low, launches * wall.high),
+        cv=cv,
+        cv_is_assumed=len(seconds) < 3,
+        needed=needed,
+    )
 
 
 def wall_bounds(k: int, regime: Regime, walls: Mapping[int, float]) -> Span | None:
@@ -223,24 +225,35 @@ def wall_bounds(k: int, regime: Regime, walls: Mapping[int, float]) -> Span | No
     return Span(min(walls[near], other), max(walls[near], other))
 
 
+def grid_outlook(settings: MeasureSettings) -> Outlook:
+    """The outlooks of all sweeps of a grid as one; a size takes as much longer as it is larger than the first."""
+    sizes, rows = (settings.axes or AxesSettings()).size, []
+    runs: list[Planned] = []
+    for sweep in grid_sweeps(settings):
+        first, seconds = sweep.cells[0], settings.expected_seconds
+        grown = None if seconds is None else seconds * (first.size or 1.0) / (sizes[0] if sizes else 1.0)
+        own = outlook_of(sweep.settings.model_copy(update={"expected_seconds": grown}), Made(sweep.settings))
+        cell = cell_name(sweep.settings.axes or AxesSettings())
+        rows += [replace(row, name=f"{row.name}, {cell}") for row in own.points]
+        runs += own.runs
+    findings = list(_findings(settings, rows, settings.expected_seconds is not None, has_times=False))
+    if len(sizes) == 1 or (sizes and len(rows) < FEWEST_CELLS):
+        findings.append(say("too-few-for-surface"))
+    return Outlook(settings=settings, runs=tuple(runs), points=tuple(rows), findings=tuple(findings))
+
+
 def _findings(
     settings: MeasureSettings, points: Sequence[PointOutlook], has_walls: bool, has_times: bool
 ) -> Iterable[Finding]:
     if not has_walls:
-        hint = "give --expected-seconds T, or measure a little first and --resume"
-        yield info("wall-unknown", "The time of a launch is unknown, so there is no wall time or cost.", remedy=hint)
+        yield say("wall-unknown")
     elif not has_times:
-        yield info("wall-bounds", "Wall times lie between perfect scaling and none at all.")
+        yield say("wall-bounds")
     if settings.precision and settings.expected_cv is None and not has_times:
-        text = f"The launches needed assume a run-to-run spread of {ASSUMED_CV:.0%}."
-        yield info("spread-assumed", text, remedy="measure the noise of this machine with `scalecurve doctor`")
+        yield say("spread-assumed", cv=ASSUMED_CV)
     most = settings.most_repeats
-    beyond = [(row.needed, row.point.name) for row in points if row.needed is not None and row.needed > most]
-    if beyond and settings.precision is not None:
-        needed = max(beyond)[0]
-        text = (
-            f"A precision of {settings.precision:.1%} will not be met: up to {needed} launches are needed and at most "
-            f"{most} are made ({', '.join(name for _, name in beyond)})."
-        )
-        hint = f"use --max-repeats {needed}, a wider --precision, or a quieter machine"
-        yield warning("precision-out-of-reach", text, remedy=hint, needed=needed, most_repeats=most)
+    beyond = [(row.needed, row.name) for row in points if row.needed is not None and row.needed > most]
+    if beyond:
+        needed, names = max(beyond)[0], ", ".join(name for _, name in beyond)
+        precision = settings.precision
+        yield say("precision-out-of-reach", precision=precision, needed=needed, most_repeats=most, points=names)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from scalecurve.measurement.settings import MeasureSettings
 
 
+PENDING = "pending"
+"""The file beside a submitted job that lists why it waited."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Command:
     """One process to start: its argument list, additions to its environment, its folder and the cores it may use."""

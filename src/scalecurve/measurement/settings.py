@@ -12,7 +12,9 @@ import os
 import re
 import shlex
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
@@ -41,7 +43,6 @@ LOAD_UNITS = ("client", "connection", "user", "request", "session", "stream", "q
 """Units of K, without their s, that are load on a server; so are rates."""
 _COMMENT_COLUMN = 29
 _LINE = 120
-_EXAMPLE_NAMES = {"baseline": ("threads",), "metrics": ("speed",)}
 
 
 def _reading(parse: Callable[[Any], Any], *, only_text: bool = True) -> BeforeValidator:
@@ -92,16 +93,6 @@ Arguments = Annotated[tuple[str, ...], Field(min_length=1)]
 Words = Annotated[tuple[str, ...], _reading(shlex.split)]
 
 
-def _option(default: Any, text: str, example: str | None = None, flag: str | None = None, *, live: bool = False) -> Any:
-    """A field: its description, its TOML example, its command-line flag, and whether the template sets it."""
-    return Field(default, description=text, json_schema_extra={"example": example, "flag": flag, "live": live})
-
-
-def _flag(default: Any, text: str, example: str | None = None, *, live: bool = False) -> Any:
-    """A field whose command-line flag is its own name."""
-    return _option(default, text, example, "", live=live)
-
-
 class SettingsSection(BaseModel):
     """A table of the file.  An unknown key is a fault."""
 
@@ -111,40 +102,16 @@ class SettingsSection(BaseModel):
 class TimingSettings(SettingsSection):
     """where T comes from"""
 
-    source: Literal["auto", "probe", "pattern", "wall"] = _option(
-        "auto", "auto: the probe if the job writes its files, else the pattern, else the wall time"
-    )
-    what: Literal["region", "step", "target"] = _option(
-        "region", "region: first step to last; step: mean step; target: until a quality is reached"
-    )
-    pattern: str | None = _option(
-        None,
-        "A regular expression whose group is the time printed by the job.",
-        "'elapsed: ([0-9.]+)'",
-        "--time-pattern",
-    )
-    unit: Literal["s", "ms", "us", "ns", "min", "h"] = _option(
-        "s", "The unit of the number that the pattern matches; h:mm:ss says its own.", flag="--time-unit"
-    )
-    rate_pattern: str | None = _flag(
-        None,
-        "Instead of a time: the group is a rate of all workers together.  Beside --time-pattern it is only kept.",
-        "'([0-9.]+) steps/s'",
-    )
-    rate_unit: str | None = _flag(None, "The unit of that rate.", '"steps/s"')
-    take: Literal["last", "first", "max", "min", "sum", "mean"] | None = _flag(
-        None, "Which of several matches of the time or rate counts (default: the last, and a finding says so).", '"max"'
-    )
-    read_from: Annotated[tuple[str, ...], Field(min_length=1)] = _option(
-        ("stdout",),
-        "Where patterns are searched: stdout, stderr, and files that the job writes.",
-        '["stdout", "log.lammps"]',
-        flag="--from",
-    )
-    setup_command: Words = _flag((), "Run before each launch and timed separately.", '["./prepare", "{workers}"]')
-    timer_excludes: Annotated[tuple[Literal["setup", "io"], ...], _LISTED] = _flag(
-        (), "What the program's own timer leaves out, as you state it: setup, io.", '["setup", "io"]'
-    )
+    source: Literal["auto", "probe", "pattern", "wall"] = "auto"
+    what: Literal["region", "step", "target"] = "region"
+    pattern: str | None = None
+    unit: Literal["s", "ms", "us", "ns", "min", "h"] = "s"
+    rate_pattern: str | None = None
+    rate_unit: str | None = None
+    take: Literal["last", "first", "max", "min", "sum", "mean"] | None = None
+    read_from: Annotated[tuple[str, ...], Field(min_length=1)] = ("stdout",)
+    setup_command: Words = ()
+    timer_excludes: Annotated[tuple[Literal["setup", "io"], ...], _LISTED] = ()
 
     @property
     def measures_rate(self) -> bool:
@@ -155,119 +122,86 @@ class TimingSettings(SettingsSection):
 class MetricSettings(SettingsSection):
     """a further figure that the job prints, kept with every run; NAME[:TAKE]=PATTERN[:UNIT] on the command line"""
 
-    pattern: str = _option(..., "A regular expression whose group is the number.", r"'Performance: (\S+) tau/day'")
-    unit: str | None = _option(None, "The unit of the number, recorded as written.", '"tau/day"')
-    take: Literal["last", "first", "max", "min", "sum", "mean"] = _option("last", "Which of several matches counts.")
+    pattern: str
+    unit: str | None = None
+    take: Literal["last", "first", "max", "min", "sum", "mean"] = "last"
 
 
 class SamenessSettings(SettingsSection):
     """how to check that the job is the same at every K"""
 
-    work_pattern: str | None = _flag(
-        None,
-        "A regular expression whose group is the work done, which must not change with K.",
-        "'cells updated: ([0-9]+)'",
-    )
-    digest_pattern: str | None = _flag(None, "The same for the answer or its checksum.", r"'checksum: (\S+)'")
-    work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = _option(
-        1e-9, "Relative difference of the work that counts as rounding."
-    )
-    digest_tolerance: Annotated[FiniteFloat, Field(ge=0)] = _option(0.0, "The same for answers that are numbers.")
+    work_pattern: str | None = None
+    digest_pattern: str | None = None
+    work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = 1e-9
+    digest_tolerance: Annotated[FiniteFloat, Field(ge=0)] = 0.0
 
 
 class TargetSettings(SettingsSection):
     """with timing.what = "target": T is the time until probe.quality(...) reaches it"""
 
-    quality: FiniteFloat = _option(..., "The quality to reach.", "0.93")
-    higher_is_better: bool = _option(True, "Write false for a loss.")
+    quality: FiniteFloat
+    higher_is_better: bool = True
 
 
 class BaselineCandidate(SettingsSection):
     """a candidate for T(1): a fast single-worker program; the fastest correct one is T(1)"""
 
-    command: Arguments = _option(..., "A list of words, as above.", '["./solver-serial", "--cells", "{total}"]')
-    threads: Count | None = _option(None, "Threads of this program, recorded with the study.", "4")
-    env: dict[str, str] = _option({}, "Environment of this program.", '{ MODE = "serial" }')
+    command: Arguments
+    threads: Count | None = None
+    env: dict[str, str] = {}
 
 
 class SlurmSettings(SettingsSection):
     """what sbatch and srun get"""
 
-    allocation: Literal["run", "array", "all"] = _option(
-        "run", "run: one job per launch; array: one array per K; all: one allocation for all launches"
-    )
-    partition: str | None = _option(None, "", '"batch"')
-    account: str | None = _option(None, "", '"project"')
-    time_limit: str | None = _option(None, "Time limit of one job.", '"00:10:00"')
-    nodes: int | None = _option(None, 'Nodes of the allocation (allocation = "all").', "4")
-    tasks_per_node: Count | None = _option(None, "", "2")
-    throttle: Count = _option(1, "Arrays: how many launches of one K may run at once.")
-    mpi: str | None = _option(None, "The TYPE of srun --mpi.", '"pmi2"', flag="--srun-mpi")
-    launch: tuple[str, ...] = _option((), "What starts the ranks instead of srun.", '["mpirun", "-n", "{workers}"]')
-    extra: tuple[str, ...] = _option((), "More arguments of sbatch.", '["--exclusive"]')
-    poll: Seconds = _option(1.0, "Time between two questions to the queue.", '"1s"')
+    allocation: Literal["run", "array", "all"] = "run"
+    partition: str | None = None
+    account: str | None = None
+    time_limit: str | None = None
+    nodes: int | None = None
+    tasks_per_node: Count | None = None
+    throttle: Count = 1
+    mpi: str | None = None
+    launch: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    poll: Seconds = 1.0
 
 
 class BatchSettings(SettingsSection):
     """pbs, torque, lsf, sge, flux, template: {job}, {script}, {out}, {err}, {workers}, {threads} are filled in"""
 
-    queue: str | None = _option(None, "", '"normal"')
-    account: str | None = _option(None, "", '"project"')
-    time_limit: str | None = _option(None, "Time limit of one job, as the system writes it.", '"00:10:00"')
-    submit: tuple[str, ...] = _option(
-        (), "The command that submits a job, instead of the system's own.", '["qsub", "-o", "{out}", "{script}"]'
-    )
-    status: tuple[str, ...] = _option((), "The command that asks whether the job waits or runs.", '["qstat", "{job}"]')
-    cancel: tuple[str, ...] = _option((), "", '["qdel", "{job}"]')
-    number_pattern: str | None = _option(None, "Its group is the job's number in the answer of submit.", r"'(\d+)'")
-    alive_pattern: str | None = _option(None, "Matches the answer of status until the job has ended.", "'QUEUED|RUN'")
-    start: tuple[str, ...] = _option((), "Starts K workers inside the job.", '["mpirun", "-n", "{workers}"]')
-    extra: tuple[str, ...] = _option((), "More arguments of submit.", '["-pe", "mpi", "{workers}"]')
-    image: str | None = _option(None, "kubernetes: the image of the pods.", '"registry/solver:1.2"')
-    namespace: str | None = _option(None, "kubernetes: the namespace.", '"team"')
-    poll: Seconds = _option(2.0, "Time between two questions to the queue.", '"2s"')
+    queue: str | None = None
+    account: str | None = None
+    time_limit: str | None = None
+    submit: tuple[str, ...] = ()
+    status: tuple[str, ...] = ()
+    cancel: tuple[str, ...] = ()
+    number_pattern: str | None = None
+    alive_pattern: str | None = None
+    start: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    image: str | None = None
+    namespace: str | None = None
+    poll: Seconds = 2.0
 
 
 class LauncherSettings(SettingsSection):
     """how K workers are started"""
 
-    name: str = _option(
-        "local",
-        "local, mpi, torchrun, ssh, slurm, ray, dask, pbs, torque, lsf, sge, flux, kubernetes or template.",
-        flag="--launcher",
-    )
-    mode: Literal["command", "processes"] = _option(
-        "command", "local: command (is told {workers}) or processes (K copies that meet at the first step)"
-    )
-    threads_per_worker: Count | None = _flag(
-        None, "Threads of a worker, the same at every K (sets OMP_NUM_THREADS and others).", "1"
-    )
-    pin: Literal["none", "compact", "spread"] = _flag(
-        "none", "local, mpi, slurm: bind workers to cores; the cores they got are recorded."
-    )
-    wrap: tuple[str, ...] = _option((), "A prefix of every process; with hosts.", '["ssh", "{host}"]')
-    hosts: tuple[str, ...] = _option((), "Host names; each is filled before the next.", '["node1", "node2"]')
-    workers_per_node: Count | None = _flag(
-        None, "Workers on a node; inside a Slurm allocation torchrun then finds its nodes by itself.", "4"
-    )
-    program: str | None = _option(
-        None, "mpi, torchrun: which program starts the ranks.", '"mpirun.mpich"', flag="--mpirun"
-    )
-    address: str | None = _option(None, "ray, dask: an existing cluster instead of a local one.", '"10.0.0.1:6379"')
-    extra: tuple[str, ...] = _option((), "More arguments of the launcher.", '["--bind-to", "core"]')
-    endpoint: str | None = _option(None, "torchrun: rendezvous of several nodes.", '"node1:29500"')
-    size_pattern: str | None = _flag(
-        None, "Finds the number of workers in the output of a job without the probe.", "'ranks: ([0-9]+)'"
-    )
-    size_check: Literal["on", "off"] = _flag(
-        "on", "off: measure although the job does not seem to run at size K; the study is marked."
-    )
-    prologue: tuple[str, ...] = _option(
-        (), "Lines that a login shell runs before the job starts.", '["module load gromacs/2024"]'
-    )
-    container: Annotated[str, Field(pattern=r"^(apptainer|singularity|docker|podman):\S+$")] | None = _flag(
-        None, "Run the job in an image, ENGINE:IMAGE; its digest is recorded.", '"apptainer:solver.sif"'
-    )
+    name: str = "local"
+    mode: Literal["command", "processes"] = "command"
+    threads_per_worker: Count | None = None
+    pin: Literal["none", "compact", "spread"] = "none"
+    wrap: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    workers_per_node: Count | None = None
+    program: str | None = None
+    address: str | None = None
+    extra: tuple[str, ...] = ()
+    endpoint: str | None = None
+    size_pattern: str | None = None
+    size_check: Literal["on", "off"] = "on"
+    prologue: tuple[str, ...] = ()
     slurm: SlurmSettings = SlurmSettings()
     batch: BatchSettings = BatchSettings()
 
@@ -275,80 +209,45 @@ class LauncherSettings(SettingsSection):
 class AxesSettings(SettingsSection):
     """several axes at once; a set of curves comes out, with K in cores"""
 
-    nodes: Levels = _option((), "Nodes; workers are nodes x ranks per node.", "[1, 2, 4]", "--axis-nodes")
-    ranks_per_node: Levels = _option((), "Ranks on a node.", "[1, 2]", "--axis-ranks-per-node")
-    threads: Levels = _option((), "Threads of a rank (OMP_NUM_THREADS, srun -c).", "[1, 2, 4]", "--axis-threads")
-    size: Sizes = _option(
-        (), "Problem sizes: {size}, and {total} or, under weak scaling, {per_worker}.", "[1e6, 4e6]", "--axis-size"
-    )
-    design: Literal["full", "one-at-a-time", "latin"] = _flag(
-        "full", "full: every cell; one-at-a-time: each axis from the first levels; latin: every level equally often."
-    )
-    points: Count | None = _option(None, "latin: at most this many cells.", "12", "--design-points")
-    budget: Seconds | None = _option(
-        None, "latin: at most this much time of cores; needs expected_seconds.", '"40h"', "--design-budget"
-    )
+    nodes: Levels = ()
+    ranks_per_node: Levels = ()
+    threads: Levels = ()
+    size: Sizes = ()
+    design: Literal["full", "one-at-a-time"] = "full"
 
 
 class MeasureSettings(SettingsSection):
     """A whole study as asked for."""
 
-    regime: Regime = _flag(
-        ..., "strong (total work fixed) or weak (work per worker fixed); never guessed.", '"strong"', live=True
-    )
-    workers: Workers = _flag(
-        ..., "Worker counts: 1,2,4,8 or 1..64 or 1..8:1 or 1..cores,2xcores.", '"1,2,4"', live=True
-    )
-    repeats: Annotated[int, Field(ge=1, le=10_000)] = _flag(5, "Fresh launches per point, at least.", live=True)
-    output: Path | None = _option(None, "The study file to write.", '"study.json"', live=True)
-    command: Arguments = _option(
-        ...,
-        "The job, once, as a list of words; no shell.  Only {workers}, {total} and {per_worker} may differ between "
-        "points.\n# {python} is the Python that runs scalecurve, {{word}} a literal {word}.",
-        '["{python}", "-m", "scalecurve.measurement.workloads.heat", "--workers", "{workers}", "--cells", "1000", '
-        '"--sweeps", "60"]',
-        live=True,
-    )
-    shell: bool = _option(False, "true: join the words of `command` and run them by /bin/sh.")
-    folder: Path | None = _option(None, "Where the command runs (default: the folder of this file).", '"."')
-    env: dict[str, str] = _option({}, "Added to the environment of the job.", '{ MY_THREADS = "{workers}" }')
-    name: str | None = _flag(None, "The name of the job.", '"heated plate"')
-    description: str | None = _option(None, "", '"..."')
-    total: Positive | None = _flag(None, "Strong scaling: the fixed total, for {total} and {per_worker}.", "1000000")
-    per_worker: Positive | None = _flag(None, "Weak scaling: the fixed work of one worker.", "250000")
-    work_unit: str | None = _option(None, "", '"cells"')
-    k_unit: str = _flag(
-        "workers", "What K counts: ranks, gpus, nodes, threads; clients, connections or users are load, not cores."
-    )
-    serves: Annotated[tuple[str, ...], _LISTED] = _flag(
-        (),
-        "Servers that the job uses, which count as part of it: a process number, a program name, a systemd unit or a "
-        "container.",
-        '["postgres"]',
-    )
-    warmup_launches: Annotated[int, Field(ge=0, le=1000)] = _flag(
-        1, "Launches of each point that are recorded but not counted.", live=True
-    )
-    warmup_steps: Natural = _flag(0, "First steps of each run that do not count.")
-    precision: Share | None = _flag(None, "Launch again until the interval of T is within this share.", '"2%"')
-    level: Share = _option(0.95, "The confidence of that interval.", '"95%"')
-    max_repeats: Annotated[int, Field(ge=1, le=100_000)] | None = _flag(
-        None, "Most launches per point when a precision is asked for.", "20"
-    )
-    max_time: Seconds | None = _flag(None, "Stop after this long, such as 30m.", '"1h"')
-    timeout: Seconds | None = _flag(None, "End a launch that takes longer, with everything it started.", '"10m"')
-    seed: int = _flag(20_260_101, "Seed of the launch order: each block holds every point once, shuffled.")
-    oversubscribe: bool = _flag(False, "Also measure K above the number of cores; these points are marked.")
-    quiet_below: Positive | None = _flag(
-        None,
-        "Wait before each launch until others use fewer cores, and repeat a launch that they disturbed; without it "
-        "such launches are only marked.",
-        "0.3",
-    )
-    expected_seconds: Seconds | None = _flag(None, "T(1), for --dry-run.", '"30s"')
-    expected_cv: Share | None = _option(None, "Run-to-run spread, for --dry-run.", '"5%"')
-    usd_per_worker_hour: Positive | None = _flag(None, "Price, for --dry-run.", "2.5")
-    keep_files: bool = _option(False, "Keep the output of every run in <output>.work/.")
+    regime: Regime
+    workers: Workers
+    repeats: Annotated[int, Field(ge=1, le=10_000)] = 5
+    output: Path | None = None
+    command: Arguments
+    shell: bool = False
+    folder: Path | None = None
+    env: dict[str, str] = {}
+    name: str | None = None
+    description: str | None = None
+    total: Positive | None = None
+    per_worker: Positive | None = None
+    work_unit: str | None = None
+    k_unit: str = "workers"
+    serves: Annotated[tuple[str, ...], _LISTED] = ()
+    warmup_launches: Annotated[int, Field(ge=0, le=1000)] = 1
+    warmup_steps: Natural = 0
+    precision: Share | None = None
+    level: Share = 0.95
+    max_repeats: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    max_time: Seconds | None = None
+    timeout: Seconds | None = None
+    seed: int = 20_260_101
+    oversubscribe: bool = False
+    quiet_below: Positive | None = None
+    expected_seconds: Seconds | None = None
+    expected_cv: Share | None = None
+    usd_per_worker_hour: Positive | None = None
+    keep_files: bool = False
     timing: TimingSettings = TimingSettings()
     sameness: SamenessSettings = SamenessSettings()
     target: TargetSettings | None = None
@@ -372,7 +271,19 @@ class MeasureSettings(SettingsSection):
     @property
     def is_local(self) -> bool:
         """Whether all workers share this machine, so that its cores are the limit."""
-        return self.launcher.name in LOCAL_LAUNCHERS and not self.launcher.hosts and self.launcher.address is None
+        elsewhere = self.launcher.hosts or self.launcher.address is not None or self.in_allocation
+        return self.launcher.name in LOCAL_LAUNCHERS and not elsewhere
+
+    @property
+    def in_allocation(self) -> bool:
+        """Whether torchrun starts its workers on the nodes of the Slurm allocation around the tool."""
+        own = self.launcher
+        return bool(
+            own.name == "torchrun"
+            and own.workers_per_node
+            and not (own.hosts or own.wrap)
+            and "SLURM_JOB_NODELIST" in os.environ
+        )
 
     def values_at(self, k: int) -> dict[str, object]:
         """Placeholder values at K.  Strong: the total is fixed and divided.  Weak: the total grows with K."""
@@ -469,27 +380,28 @@ def _with_workers(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, "workers": tuple(sorted(placed))} if axis_counts else dict(values)
 
 
+def faults_where(*rows: tuple[object, str, str, str]) -> list[Fault]:
+    """The faults of rows (whether it is one, what, where, the way out)."""
+    return [Fault(text, where=where, remedy=hint) for wrong, text, where, hint in rows if wrong]
+
+
 def _faults_of_axes(settings: MeasureSettings) -> list[Fault]:
-    axes, faults = settings.axes, []
+    axes = settings.axes
     if axes is None:
         return []
-    if not (axes.nodes or axes.ranks_per_node or axes.threads or axes.size):
-        faults.append(Fault("the axes are empty", where="axes", remedy="give nodes, ranks_per_node, threads or size"))
     placed = {nodes * ranks for nodes in axes.nodes or (1,) for ranks in axes.ranks_per_node or (1,)}
-    if (axes.nodes or axes.ranks_per_node) and set(settings.workers) - placed:
-        hint = "leave workers out: they are nodes x ranks per node"
-        faults.append(Fault("the axes say how many workers there are", where="workers", remedy=hint))
-    if axes.size and (settings.total is not None or settings.per_worker is not None):
-        hint = "leave total and per_worker out: each size is one of them"
-        faults.append(Fault("sizes are given twice", where="axes.size", remedy=hint))
-    if axes.design == "latin" and axes.budget is not None and settings.expected_seconds is None:
-        hint = "say the time of one worker at the first size with --expected-seconds"
-        faults.append(Fault("a budget of time needs the time of a launch", where="axes.budget", remedy=hint))
     texts = " ".join((*settings.command, *settings.env.values()))
-    if len(axes.size) > 1 and not any(f"{{{name}}}" in texts for name in ("size", "total", "per_worker")):
-        hint = "put {size}, {total} or {per_worker} into the command"
-        faults.append(Fault("the command is not told the size", where="command", remedy=hint))
-    return faults
+    told = any(f"{{{name}}}" in texts for name in ("size", "total", "per_worker"))
+    return faults_where(
+        (not (axes.nodes or axes.ranks_per_node or axes.threads or axes.size), "the axes are empty", "axes",
+         "give nodes, ranks_per_node, threads or size"),
+        ((axes.nodes or axes.ranks_per_node) and set(settings.workers) - placed,
+         "the axes say how many workers there are", "workers", "leave workers out: they are nodes x ranks per node"),
+        (axes.size and (settings.total is not None or settings.per_worker is not None), "sizes are given twice",
+         "axes.size", "leave total and per_worker out: each size is one of them"),
+        (len(axes.size) > 1 and not told, "the command is not told the size", "command",
+         "put {size}, {total} or {per_worker} into the command"),
+    )  # fmt: skip
 
 
 def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
@@ -497,49 +409,39 @@ def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
     texts = [*settings.command, *settings.env.values(), *settings.launcher.wrap]
     used = {match[2] for text in texts for match in _MARK.finditer(text) if match[2]}
     hint = f"use {', '.join('{' + name + '}' for name in PLACEHOLDERS)}; write {{{{word}}}} for literal braces"
-    faults = [
-        Fault("unknown placeholder", where="command", value="{" + name + "}", remedy=hint)
-        for name in sorted(used - set(PLACEHOLDERS))
+    unknown = [
+        Fault("unknown placeholder", where="command", value=f"{{{name}}}", remedy=hint)
+        for name in sorted(used.difference(PLACEHOLDERS))
     ]
     fixed = "total" if settings.regime is Regime.STRONG else "per_worker"
-    sized = settings.axes is not None and bool(settings.axes.size)
-    if used & {"total", "per_worker"} and getattr(settings, fixed) is None and not sized:
-        hint = f"{settings.regime} scaling holds it fixed; {{total}} and {{per_worker}} follow from it"
-        faults.append(Fault(f"{fixed} is not given", where=fixed, remedy=hint))
-    one_command = settings.launcher.name == "local" and settings.launcher.mode == "command"
-    if not one_command or len(settings.workers) == 1:
-        return faults
-    sizes = [f"{{{name}}}" for name in ("total", "per_worker") if name in used]
-    if "workers" not in used:
-        what = f"the command is told {' and '.join(sizes)} but not how many workers to use" if sizes else ""
-        hint = "put {workers} into it, as in `env OMP_NUM_THREADS={workers} ./solver`; or start K copies: --processes"
-        faults.append(Fault(what or "the command is the same at every K", where="command", remedy=hint))
-    if settings.regime is Regime.WEAK and settings.per_worker is not None and not sizes:
-        hint = "put {total} or {per_worker} into the command"
-        faults.append(Fault("per_worker is given but the command does not use it", where="command", remedy=hint))
-    return faults
+    amount, sizes = getattr(settings, fixed), [name for name in ("total", "per_worker") if name in used]
+    listed = " and ".join(f"{{{name}}}" for name in sizes)
+    told_once = (settings.launcher.name, settings.launcher.mode) == ("local", "command") and len(settings.workers) > 1
+    told = f"the command is told {listed} but not how many workers to use"
+    return unknown + faults_where(
+        (sizes and amount is None and not (settings.axes and settings.axes.size), f"{fixed} is not given", fixed,
+         f"{settings.regime} scaling holds it fixed; {{total}} and {{per_worker}} follow from it"),
+        (told_once and "workers" not in used, told if sizes else "the command is the same at every K", "command",
+         "put {workers} into it, as in `env OMP_NUM_THREADS={workers} ./solver`; or start K copies: --processes"),
+        (told_once and settings.regime is Regime.WEAK and amount is not None and not sizes,
+         "per_worker is given but the command does not use it", "command",
+         "put {total} or {per_worker} into the command"),
+    )  # fmt: skip
 
 
 def _faults_of_timing(settings: MeasureSettings) -> list[Fault]:
-    faults = []
-    if settings.timing.source == "pattern" and not settings.timing.pattern:
-        faults.append(
-            Fault(
-                "timing.source is 'pattern' but there is no pattern",
-                where="timing.pattern",
-                remedy="add timing.pattern, or take another source",
-            )
-        )
-    if (settings.timing.what == "target") != (settings.target is not None):
-        hint = "time to a target needs both timing.what = 'target' and [target] quality = ..."
-        faults.append(Fault("only half of a target is given", where="target", remedy=hint))
-    if settings.timing.measures_rate and settings.baseline:
-        hint = "measure times with --time-pattern; the rate is kept beside them"
-        faults.append(Fault("baselines are compared by time, not by rate", where="timing.rate_pattern", remedy=hint))
-    batch = settings.launcher.batch
+    timing, batch = settings.timing, settings.launcher.batch
+    faults = faults_where(
+        (timing.source == "pattern" and not timing.pattern, "timing.source is 'pattern' but there is no pattern",
+         "timing.pattern", "add timing.pattern, or take another source"),
+        ((timing.what == "target") != (settings.target is not None), "only half of a target is given", "target",
+         "time to a target needs both timing.what = 'target' and [target] quality = ..."),
+        (timing.measures_rate and settings.baseline, "baselines are compared by time, not by rate",
+         "timing.rate_pattern", "measure times with --time-pattern; the rate is kept beside them"),
+    )  # fmt: skip
     patterns = {
-        "timing.pattern": settings.timing.pattern,
-        "timing.rate_pattern": settings.timing.rate_pattern,
+        "timing.pattern": timing.pattern,
+        "timing.rate_pattern": timing.rate_pattern,
         **{f"metrics.{name}": metric.pattern for name, metric in settings.metrics.items()},
         "sameness.work_pattern": settings.sameness.work_pattern,
         "sameness.digest_pattern": settings.sameness.digest_pattern,
@@ -642,17 +544,14 @@ class MeasureKeywords(TypedDict, total=False):
 
 
 class SettingsOption(NamedTuple):
-    """A field of the schema: its path in the file, its flag (or None), its TOML example."""
+    """A field of the schema: its path in the file, its text, its flag (or None), its TOML example."""
 
     path: tuple[str, ...]
     field: FieldInfo
-    flag: str | None
+    text: str
     example: str
+    flag: str | None
     live: bool
-
-    @property
-    def text(self) -> str:
-        return self.field.description or ""
 
     @property
     def metavar(self) -> str:
@@ -663,21 +562,26 @@ class SettingsOption(NamedTuple):
         return (words + ["FLOAT"] * (float in parts) + ["TEXT"])[0]
 
 
-def options(section: type[SettingsSection] = MeasureSettings, path: tuple[str, ...] = ()) -> Iterator[SettingsOption]:
-    """Every field of the schema in order, the fields of its tables after its own."""
-    tables = []
-    for name, field in section.model_fields.items():
-        kinds = (field.annotation, *get_args(field.annotation))
-        table = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, SettingsSection)), None)
-        if table is not None:
-            tables.append((table, (*path, name, *_EXAMPLE_NAMES.get(name, ()))))
-            continue
-        extra: Any = field.json_schema_extra
-        example = extra["example"] or json.dumps(field.default)
-        flag = f"--{name.replace('_', '-')}" if extra["flag"] == "" else extra["flag"]
-        yield SettingsOption((*path, name), field, flag, example, extra["live"])
-    for table, place in tables:
-        yield from options(table, place)
+def options() -> Iterator[SettingsOption]:
+    """Every field of the schema in the order of settings.toml."""
+    for name, rows in tomllib.loads(files("scalecurve.measurement").joinpath("settings.toml").read_text()).items():
+        table = section_at(name)
+        for key, row in rows.items():
+            field = table.model_fields[key]
+            example = row.get("example") or json.dumps(field.default)
+            path = (*name.split("."), key) if name else (key,)
+            yield SettingsOption(path, field, row["text"], example, row.get("flag"), row.get("live", False))
+
+
+def section_at(name: str) -> type[SettingsSection]:
+    """The class of a table of the file; `metrics.speed` and `baseline.threads` are examples of names."""
+    table: type[SettingsSection] = MeasureSettings
+    for word in name.split(".") if name else ():
+        if word in table.model_fields:
+            kind = table.model_fields[word].annotation
+            kinds = [own for own in (kind, *get_args(kind)) if isinstance(own, type)]
+            table = next((own for own in kinds if issubclass(own, SettingsSection)), table)
+    return table
 
 
 def template() -> str:
@@ -687,17 +591,12 @@ def template() -> str:
         "# its default or an example; remove the `# ` to use it.  A misspelt name is reported, not ignored.",
         "",
     ]
-    sections = {"timing": TimingSettings, "sameness": SamenessSettings, "target": TargetSettings}
-    sections |= {"metrics.speed": MetricSettings}
-    sections |= {"baseline.threads": BaselineCandidate, "launcher": LauncherSettings, "launcher.slurm": SlurmSettings}
-    sections |= {"launcher.batch": BatchSettings}
-    sections |= {"axes": AxesSettings}
-    table: tuple[str, ...] = ()
+    table = ""
     for option in options():
-        if option.path[:-1] != table:
-            table = option.path[:-1]
-            name = ".".join(table)
-            lines += ["", f"# [{name}]".ljust(_COMMENT_COLUMN) + f"# {sections[name].__doc__}"]
+        name = ".".join(option.path[:-1])
+        if name != table:
+            table = name
+            lines += ["", f"# [{name}]".ljust(_COMMENT_COLUMN) + f"# {section_at(name).__doc__}"]
         setting = f"{'' if option.live else '# '}{option.path[-1]} = {option.example}"
         comment = f"# {option.text}" if option.text else ""
         whole = f"{setting.ljust(_COMMENT_COLUMN - 1)} {comment}".rstrip()

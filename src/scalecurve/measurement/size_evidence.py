@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import re
 import shutil
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from scalecurve.errors import RunError
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, Runner, World
@@ -32,41 +36,6 @@ from scalecurve.measurement.worker_site import (
 from scalecurve.study import Regime, Run, RunStatus
 from scalecurve.study.run import SCALING
 
-# Program and the words in which it says its number of processes.  Each is fixed text around one number.
-NAMED = (
-    ("LAMMPS", r"Loop time of \S+ on (\d+) procs for "),
-    ("LAMMPS", r"CPU use with (\d+) MPI tasks x "),
-    ("GROMACS", r"^Using (\d+) MPI process(?:es)?\b"),
-    ("GROMACS", r"^\s*Running on \d+ nodes? with total .* (?:in )?(\d+) MPI ranks?\b"),
-    ("OpenFOAM", r"^nProcs\s*:\s*(\d+)\s*$"),
-    ("Quantum ESPRESSO", r"Parallel version \([^)]*MPI[^)]*\), running on\s+(\d+) processors?"),
-    ("Quantum ESPRESSO", r"Number of MPI processes:\s+(\d+)"),
-    ("CP2K", r"GLOBAL\| Total number of message passing processes\s+(\d+)"),
-    ("VASP", r"^ *running\s+(\d+) mpi-ranks"),
-    ("NAMD", r"^Info: Running on (\d+) processors,"),
-    ("NWChem", r"^\s*nproc\s+=\s+(\d+)\s*$"),
-    ("NAS benchmarks", r"^\s*(?:Total processes|Number of active processes)\s*[=:]\s*(\d+)\s*$"),
-    ("HPCG", r"Distributed Processes=(\d+)"),
-    ("WRF", r"^\s*starting wrf task\s+\d+\s+of\s+(\d+)\s*$"),
-    ("PETSc", r" with (\d+) process(?:or)?\(?e?s?\)?, by "),
-    ("Amber", r"Running AMBER/MPI version on\s+(\d+) (?:nodes|MPI)"),
-    ("SIESTA", r"^\* Running (?:on|in)\s+(\d+) nodes? in parallel"),
-    ("IOR", r"^tasks\s*:\s*(\d+)\s*$"),
-    ("Graph500", r"^num_mpi_processes:\s*(\d+)"),
-)
-# A build without MPI: each copy is a job of its own, whatever number of threads it names.
-ALONE = (
-    ("GROMACS", r"^Using \d+ MPI threads?\b"),
-    ("Quantum ESPRESSO", r"^\s*Serial version\b"),
-    ("SIESTA", r"^\* Running in serial mode"),
-)
-# Ways in which many small programs say it; without a name such a line may also speak of something else.
-COMMON = (
-    r"\b(?:on|with|using|over|across|by)\s+(\d+)\s+(?:mpi[ -]?)?(?:procs?|process(?:es)?|processors?|ranks?|tasks?)\b",
-    r"\b(?:mpi |world |comm )?size\s*(?:is|=|:)\s*(\d+)\b",
-    r"\b(?:number of|num|n)[ _]?(?:mpi[ _])?(?:procs|processes|processors|ranks|tasks)\s*(?:is|=|:)\s*(\d+)\b",
-    r"\b(?:rank|process|processor|task)\s+\d+\s+(?:of|out of|/)\s+(\d+)\b",
-)
 LONGEST = 4_000_000
 """Banners stand near the beginning or the end of an output: this many characters of each are read."""
 
@@ -79,21 +48,21 @@ class Banner:
     sizes: tuple[int, ...]
 
 
+@cache
+def banner_words() -> dict[str, Any]:
+    """The patterns of banners.toml."""
+    return tomllib.loads(files("scalecurve.measurement").joinpath("banners.toml").read_text(encoding="utf-8"))
+
+
 def banners_in(output: str) -> Iterator[Banner]:
     """Every banner in an output, those of known programs first."""
     text = output if len(output) <= 2 * LONGEST else output[:LONGEST] + "\n" + output[-LONGEST:]
-    for program, pattern in NAMED:
-        sizes = [int(size) for size in re.findall(pattern, text, re.MULTILINE)]
+    words = banner_words()
+    rows = [(program, f"(?m){pattern}") for program, pattern in words["named"] + words["alone"]]
+    for program, pattern in [*rows, *((None, f"(?i){pattern}") for pattern in words["common"])]:
+        sizes = re.findall(pattern, text)  # a build without MPI names no number, or none that counts
         if sizes:
-            yield Banner(program, tuple(sizes))
-    for program, pattern in ALONE:
-        count = len(re.findall(pattern, text, re.MULTILINE))
-        if count:
-            yield Banner(program, (1,) * count)
-    for pattern in COMMON:
-        sizes = [int(size) for size in re.findall(pattern, text, re.IGNORECASE)]
-        if sizes:
-            yield Banner(None, tuple(sizes))
+            yield Banner(program, tuple(int(size) if size.isdecimal() else 1 for size in sizes))
 
 
 SAME_TIME = 0.9

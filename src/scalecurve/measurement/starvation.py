@@ -20,6 +20,8 @@ SHARING = 1.1
 FEWEST_WATCHED = 0.5
 WIDEST = 20.0
 """Bounds farther apart than this say nothing."""
+WIDEST_SHARE = 5.0
+"""The same of E, which compares two of them."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def _edge(values: Sequence[float], level: float, side: int) -> float:
 
 
 def quiet_efficiency(rows: Mapping[int, QuietRow], settings: MeasureSettings) -> dict[int, tuple[float, float]]:
-    """Bounds of E at every K but the smallest, from the bounds of both."""
+    """Bounds of E at every K but the smallest, from the bounds of both; none where they say nothing."""
     if not rows:
         return {}
     first = rows[min(rows)]
@@ -112,5 +114,6 @@ def quiet_efficiency(rows: Mapping[int, QuietRow], settings: MeasureSettings) ->
         else:
             grow = 1.0 if weak else first.k / k
             low, high = grow * first.low / row.high, grow * first.high / row.low
-        bounds[k] = (low, high)
+        if high < WIDEST_SHARE * low:
+            bounds[k] = (low, high)
     return bounds

@@ -23,10 +23,9 @@ from scalecurve.measurement.evidence import read_run, what_the_job_says
 from scalecurve.measurement.guard import ATTEMPTS, PATIENCE_SECONDS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, open_journal
 from scalecurve.measurement.launchers import launcher_named
-from scalecurve.measurement.launchers.batch import PENDING
 from scalecurve.measurement.machine import load_of, real_world
 from scalecurve.measurement.masking import scrubbed
-from scalecurve.measurement.ports import Command, Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.ports import PENDING, Command, Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.schedule import Planned, SweepPoint, points_of, runs_to_make
 from scalecurve.measurement.servers import Servers, used_between

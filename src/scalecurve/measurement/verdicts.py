@@ -1,14 +1,14 @@
-"""What a reader must know about how a study was measured, each verdict from evidence in its runs.
+"""What a reader must know about how a study was measured: each rule looks at the evidence in its runs.
 
-Warm-up in a series of steps is found by MSER (White 1997): drop the first d steps that make the standard error of the
-mean of the rest least, d at most half of the series.  Drift of the rest is Theil-Sen's slope with the Mann-Kendall
-test of trend.
+The sentences stand in findings.toml.  Warm-up in a series of steps is found by MSER (White 1997): drop the first d
+steps that make the standard error of the mean of the rest least, d at most half of the series.  Drift of the rest is
+Theil-Sen's slope with the Mann-Kendall test of trend.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -16,16 +16,17 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.findings import Finding, error, info, warning
+from scalecurve.findings import Finding
 from scalecurve.measurement.guard import is_disturbed, limit_of
 from scalecurve.measurement.machine import debug_signs
-from scalecurve.measurement.schedule import Made, SweepPoint, points_of, relative_halfwidth, runs_to_make
+from scalecurve.measurement.schedule import Made, SweepPoint, points_of, relative_halfwidth, runs_to_make, spread_of
+from scalecurve.measurement.sentences import say
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.size_evidence import WAY_OUT, SizeVerdict
 from scalecurve.measurement.starvation import QuietRow, quiet_efficiency, quiet_rows
 from scalecurve.study import Regime, Run, RunStatus
 from scalecurve.study.run import SCALING
-from scalecurve.units import format_count, format_seconds, format_seconds_range
+from scalecurve.units import format_seconds, format_seconds_range
 
 SKEW_SHARE = 0.05
 FAULTS_THAT_MATTER = 1000
@@ -48,6 +49,9 @@ COARSE_SHARE = 0.02
 """Of a figure: a last digit that is worth more hides the noise of most jobs."""
 START_SECONDS = 0.02
 """A process and its libraries start in a few of these; a shorter T is that start."""
+LONG_LAUNCHES = 60.0
+MOSTLY_SETUP = 0.9
+SLOWED_CLOCK = 0.9
 SIGNIFICANT_Z = 2.58  # two-sided 1 %
 
 
@@ -64,6 +68,11 @@ class Record:
         return [run for run in self.runs if run.status is RunStatus.OK and run.value is not None]
 
     @cached_property
+    def scaling(self) -> list[Run]:
+        """The good runs of the job itself, without baselines."""
+        return [run for run in self.good if run.role == SCALING]
+
+    @cached_property
     def made(self) -> Made:
         return Made.of(self.settings, self.runs)
 
@@ -71,42 +80,53 @@ class Record:
         """The values by point, for every point of the study."""
         return {point: self.made.times(point) for point in dict.fromkeys((*points_of(self.settings), *self.made.rows))}
 
+    def having(self, fact: str) -> list[Run]:
+        """The good runs that know this fact."""
+        return [run for run in self.good if run.observed.get(fact)]
+
+    def medians(self, fact: Callable[[Run], float | None], runs: Sequence[Run] | None = None) -> dict[int, float]:
+        """The median of a number over the runs of each K that have it."""
+        rows: dict[int, list[float]] = {}
+        for run in self.good if runs is None else runs:
+            if (value := fact(run)) is not None:
+                rows.setdefault(run.k, []).append(float(value))
+        return {k: float(np.median(own)) for k, own in sorted(rows.items())}
+
     def busy_cores(self) -> dict[int, float]:
         """The cores that the job kept busy at each K, on average over a run; the median of the runs."""
-        rows: dict[int, list[float]] = {}
-        for run in self.good:
-            if run.role == SCALING:
-                rows.setdefault(run.k, []).append(cores_busy(run))
-        return {k: float(np.median(cores)) for k, cores in sorted(rows.items())}
+        return self.medians(cores_busy, self.scaling)
 
 
 def verdicts_on(record: Record) -> list[Finding]:
-    return [finding for verdict in VERDICTS for finding in verdict(record)]
+    return [finding for rule in RULES for finding in rule(record)]
+
+
+def cores_busy(run: Run) -> float:
+    """CPU time over wall time; 0 where either is not known or too short to say."""
+    wall, cpu = run.wall_seconds or 0.0, run.observed.get("cpu_seconds", 0.0)
+    return cpu / wall if wall >= SHORTEST_SECONDS else 0.0
+
+
+def ks_of(runs: Iterable[Run]) -> list[int]:
+    return sorted({run.k for run in runs})
 
 
 def missing_points(record: Record) -> Iterable[Finding]:
-    counts = {point: len(times) for point, times in record.times().items()}
-    lost = [point.name for point, count in counts.items() if not count]
-    if lost:
-        yield error("missing-points", f"No time for {', '.join(lost)}.", remedy="fix the failure, then --resume")
-    few = [f"{point.name} has {count}" for point, count in counts.items() if 0 < count < record.settings.repeats]
-    if few:
-        text = f"Fewer than {record.settings.repeats} fresh launches: {', '.join(few)}."
-        yield warning("too-few-repeats", text, remedy="run measure --resume")
+    counts = {point.name: len(times) for point, times in record.times().items()}
+    if lost := [name for name, count in counts.items() if not count]:
+        yield say("missing-points", points=lost)
+    repeats = record.settings.repeats
+    if few := [f"{name} has {count}" for name, count in counts.items() if 0 < count < repeats]:
+        yield say("too-few-repeats", repeats=repeats, few=few)
 
 
 def failed_runs(record: Record) -> Iterable[Finding]:
     bad = [run for run in record.runs if run.status in (RunStatus.FAILED, RunStatus.TIMEOUT)]
     if bad:
-        where = ", ".join(f"K = {k}" for k in sorted({run.k for run in bad}))
         owed = next(runs_to_make(record.settings, record.made), None) is not None
-        yield warning(
-            "failed-runs",
-            f"{len(bad)} of {len(record.runs)} launches failed ({where}); the first said: {bad[0].failure}",
-            remedy="read the errors in the study file"
-            + (", then try again with measure --resume" if owed else "; later launches made up for them"),
-            count=len(bad),
-        )
+        then = ", then try again with measure --resume" if owed else "; later launches made up for them"
+        said, launches = str(bad[0].failure), len(record.runs)
+        yield say("failed-runs", count=len(bad), launches=launches, k=ks_of(bad), said=said, then=then)
 
 
 def precision_reached(record: Record) -> Iterable[Finding]:
@@ -120,72 +140,40 @@ def precision_reached(record: Record) -> Iterable[Finding]:
         if width is None or width > precision
     ]
     if wide:
-        yield warning(
-            "precision-not-reached",
-            f"The interval of T is wider than the {precision:.1%} asked for: {', '.join(wide)}.",
-            remedy="raise --max-repeats or --max-time and --resume, or quiet the machine",
-        )
+        yield say("precision-not-reached", precision=precision, wide=wide)
 
 
 def timing_source(record: Record) -> Iterable[Finding]:
     sources = sorted({str(run.observed.get("timing")) for run in record.good})
     if len(sources) > 1:
-        yield error("timing-mixed", f"Times come from different sources: {', '.join(sources)}.", sources=sources)
+        yield say("timing-mixed", sources=sources)
     timing = record.settings.timing
     if sources == ["wall"]:
-        apart = ", except for what the set-up command does" if timing.setup_command else ""
-        yield warning(
-            "timing-wall",
-            f"T is the wall time of the whole command, with process start, imports and set-up{apart}.",
-            remedy="use the probe, or a time printed by the program (--time-pattern)",
-        )
-        short = {k: min(run.value or 0.0 for run in record.good if run.k == k) for k in {run.k for run in record.good}}
-        k, least = min(short.items(), key=lambda pair: pair[1])
-        if least < START_SECONDS:
-            text = f"T is {format_seconds(least)} at K = {k}, which is mostly the start of processes."
-            yield warning("too-short", text, remedy="measure a larger problem, or a time printed by the program", k=k)
+        yield say("timing-wall", apart=", except for what the set-up command does" if timing.setup_command else "")
+        shortest = min(record.good, key=lambda run: run.value or 0.0)
+        if (shortest.value or 0.0) < START_SECONDS:
+            yield say("too-short", seconds=shortest.value, k=shortest.k)
     if timing.timer_excludes and sources != ["probe"]:
-        left_out = " and ".join(timing.timer_excludes)
-        if sources == ["wall"]:
-            text = f"The wall time cannot exclude {left_out}: --timer-excludes is about a timer of the program."
-            yield warning("timer-not-used", text, remedy="name that timer with --time-pattern")
-        else:
-            text = f"The program's own timer excludes {left_out}, as stated by the user; nothing here verifies it."
-            yield info("timer-stated", text, excludes=list(timing.timer_excludes))
-    several = [run for run in record.good if run.observed.get("time_matches", 1) > 1]
-    if several and timing.take is None:
-        most = max(int(run.observed["time_matches"]) for run in several)
-        text = f"The pattern matched up to {most} times in a run; the last match counts."
-        yield info("several-matches", text, remedy="say which with --take", matches=most)
+        code = "timer-not-used" if sources == ["wall"] else "timer-stated"
+        yield say(code, left_out=" and ".join(timing.timer_excludes), excludes=timing.timer_excludes)
+    most = max((int(run.observed.get("time_matches", 1)) for run in record.good), default=1)
+    if most > 1 and timing.take is None:
+        yield say("several-matches", matches=most)
 
 
 def rounded_figures(record: Record) -> Iterable[Finding]:
     """A figure that is printed with few digits: equal repeats then show no noise, although there is some."""
-    coarse = [run for run in record.good if run.observed.get("last_digit", 0.0) > COARSE_SHARE]
-    if coarse:
-        run = max(coarse, key=lambda run: float(run.observed["last_digit"]))
-        share = float(run.observed["last_digit"])
-        what = "rate" if record.settings.timing.measures_rate else "time"
-        yield warning(
-            "rounded",
-            f"The {what} that the job prints has few digits: at K = {run.k} its last digit is {share:.0%} of it, so "
-            "the intervals are too narrow.",
-            remedy="print more digits, measure a larger problem, or leave out the pattern and take the wall time",
-            k=run.k,
-            share=share,
-        )
+    coarse = [(float(run.observed.get("last_digit", 0.0)), run.k) for run in record.good]
+    share, k = max(coarse, default=(0.0, 0))
+    if share > COARSE_SHARE:
+        yield say("rounded", what="rate" if record.settings.timing.measures_rate else "time", k=k, share=share)
 
 
 def units_mixed(record: Record) -> Iterable[Finding]:
     """A program that chooses its unit by the size of the figure: 850 MB/s in one run, 1.2 GB/s in another."""
     units = sorted({str(unit) for run in record.good for unit in run.observed.get("printed_units", ())})
     if len(units) > 1:
-        yield error(
-            "units-mixed",
-            f"The job prints its figure in several units ({', '.join(units)}), and all were read as one.",
-            remedy="have it print one unit, or take the wall time",
-            units=units,
-        )
+        yield say("units-mixed", units=units)
 
 
 def program_changed(record: Record) -> Iterable[Finding]:
@@ -193,23 +181,13 @@ def program_changed(record: Record) -> Iterable[Finding]:
     sites = [run.observed["site"] for run in record.runs if run.observed.get("site", {}).get("sha256")]
     hashes = list(dict.fromkeys(str(site["sha256"]) for site in sites))
     if len(hashes) > 1:
-        name = sites[0].get("program", "The program")
-        yield error(
-            "program-changed",
-            f"{name} changed between the runs (SHA-256 {' and '.join(own[:12] for own in hashes)}): they are runs of "
-            "different programs.",
-            remedy="measure all again with --force",
-            sha256=hashes,
-        )
+        short = " and ".join(own[:12] for own in hashes)
+        yield say("program-changed", program=sites[0].get("program", "The program"), short=short, sha256=hashes)
 
 
 def work_unreported(record: Record) -> Iterable[Finding]:
     if record.good and all(run.work is None for run in record.good) and not record.settings.k_is_load:
-        yield info(
-            "work-not-reported",
-            "The job does not report its work, so nothing checks that it is the same at every K.",
-            remedy="use probe.add_work(...), steps(..., work=...), or name what the job prints with --work-pattern",
-        )
+        yield say("work-not-reported")
 
 
 def steady_state(record: Record) -> Iterable[Finding]:
@@ -218,51 +196,47 @@ def steady_state(record: Record) -> Iterable[Finding]:
     warmups = [state.warmup for _, state in states if state.warmup]
     if len(warmups) * 2 > len(states):
         most = max(warmups)
-        yield warning(
-            "still-warming",
-            f"In {len(warmups)} of {len(states)} runs the first steps after warm-up were still slower (up to {most}).",
-            remedy=f"use --warmup-steps {record.settings.warmup_steps + most}",
-            runs=len(warmups),
-        )
+        enough = record.settings.warmup_steps + most
+        yield say("still-warming", runs=len(warmups), of=len(states), most=most, enough=enough)
     drifts = [(run, state.drift) for run, state in states if state.drift is not None]
     if len(drifts) * 4 > len(states):
         run, drift = max(drifts, key=lambda pair: abs(pair[1]))
-        yield warning(
-            "drift",
-            f"The steps of {len(drifts)} of {len(states)} runs drift, by {drift:+.0%} within one run at K = {run.k}.",
-            remedy="measure longer, or find what heats up, fills up or grows",
-            runs=len(drifts),
-        )
+        yield say("drift", runs=len(drifts), of=len(states), drift=drift, k=run.k)
+
+
+def short_steps(record: Record) -> Iterable[Finding]:
+    """Launches that cost minutes for seconds of T, and what more steps in each would tell."""
+    if record.settings.timing.measures_rate:
+        return
+    inside = math.fsum(run.value or 0.0 for run in record.good)
+    around = math.fsum(max(0.0, (run.wall_seconds or 0.0) - (run.value or 0.0)) for run in record.good)
+    if around < LONG_LAUNCHES or around < MOSTLY_SETUP * (around + inside):
+        return
+    series = [rank.steps[rank.warmup_steps :] for run in record.good for rank in run.ranks[:1]]
+    errors = [own for steps in series if (own := error_of_mean(steps)) is not None]
+    between = [spread_of(times) for times in record.times().values() if len(times) > 2]
+    spread = ""
+    if errors and between:
+        spread = f" Steps of one launch give their mean within {np.median(errors):.1%} (batch means, which count "
+        spread += f"neighbours that are alike); launches differ by {np.median(between):.1%}."
+    share, factor = around / (around + inside), around / inside
+    yield say("short-steps", around=around, inside=inside, share=share, factor=factor, spread=spread)
 
 
 def start_together(record: Record) -> Iterable[Finding]:
-    skews = [(run, run.observed.get("start_skew_seconds") or 0.0) for run in record.good]
     if record.settings.timing.measures_rate:
         return
-    run, skew = max(skews, key=lambda pair: pair[1] / (pair[0].value or math.inf), default=(None, 0.0))
-    if run is None or not run.value or skew / run.value <= SKEW_SHARE:
-        return
-    share = skew / run.value
-    yield warning(
-        "start-skew",
-        f"At K = {run.k} the workers started {format_seconds(skew)} apart, {share:.0%} of T.",
-        remedy="put a barrier before the first step, or use warm-up steps",
-        share=share,
-    )
+    skews = [((run.observed.get("start_skew_seconds") or 0.0) / run.value, run) for run in record.good if run.value]
+    share, run = max(skews, key=lambda pair: pair[0], default=(0.0, None))
+    if run is not None and share > SKEW_SHARE:
+        yield say("start-skew", k=run.k, skew=run.observed["start_skew_seconds"], share=share)
 
 
 def complaints(record: Record) -> Iterable[Finding]:
     """A job that ends with exit code 0 and speaks of a failure may have done nothing."""
-    complaining = [(run, run.observed["complaint"]) for run in record.good if run.observed.get("complaint")]
-    if complaining:
-        run, line = complaining[0]
-        yield warning(
-            "complains",
-            f"{len(complaining)} of {len(record.good)} launches ended with exit code 0 but wrote to standard error, "
-            f"the first at K = {run.k}: {line}",
-            remedy="check that the job did its work; let it exit with another code where it did not",
-            count=len(complaining),
-        )
+    if runs := record.having("complaint"):
+        line = str(runs[0].observed["complaint"])
+        yield say("complains", count=len(runs), launches=len(record.good), k=runs[0].k, line=line)
 
 
 def work_left_over(record: Record) -> Iterable[Finding]:
@@ -271,24 +245,14 @@ def work_left_over(record: Record) -> Iterable[Finding]:
     seconds = max((float(run.observed.get("cpu_seconds", 0.0)) for run in first), default=0.0)
     later = max((float(run.observed.get("cpu_seconds", 0.0)) for run in record.good), default=math.inf)
     if seconds > max(ONLY_FIRST * later, SHORTEST_SECONDS):
-        yield warning(
-            "work-left-over",
-            f"A warm-up launch used {format_seconds(seconds)} of CPU time and no later launch more than "
-            f"{format_seconds(later)}: the job finds what the first launch left.",
-            remedy="remove its results before every launch with --setup-command, like 'make clean'",
-            seconds=seconds,
-            later=later,
-        )
+        yield say("work-left-over", seconds=seconds, later=later)
 
 
 def left_running(record: Record) -> Iterable[Finding]:
     """T ends with the command; what it leaves in the background is not in T."""
-    behind = [run for run in record.good if run.observed.get("behind")]
-    if behind:
-        most = max(int(run.observed["behind"]) for run in behind)
-        text = f"{len(behind)} of {len(record.good)} launches left processes running (up to {most}), which were ended; "
-        text += "T does not hold what they did."
-        yield warning("left-running", text, remedy="let the job wait for what it starts", count=len(behind))
+    if runs := record.having("behind"):
+        most = max(int(run.observed["behind"]) for run in runs)
+        yield say("left-running", count=len(runs), launches=len(record.good), most=most)
 
 
 def cores_heeded(record: Record) -> Iterable[Finding]:
@@ -299,158 +263,97 @@ def cores_heeded(record: Record) -> Iterable[Finding]:
         return
     k = min(rows)
     if rows[k] > BUSY_BEYOND * k * (settings.launcher.threads_per_worker or 1):
-        hint = "tell the program its threads ({workers} in its options or OMP_NUM_THREADS), or count K in threads"
-        if settings.launcher.name != "local":
-            hint = "fix the threads of a worker with --threads-per-worker 1"
-        yield warning(
-            "more-than-one-core",
-            f"At K = {k} the job kept {rows[k]:.1f} cores busy: it ignores the number of workers, or a worker "
-            "has several threads.",
-            remedy=hint,
-            cores=rows[k],
-        )
+        hint = None if settings.launcher.name == "local" else "fix the threads of a worker with --threads-per-worker 1"
+        yield say("more-than-one-core", remedy=hint, k=k, cores=rows[k])
 
 
 def workers_heeded(record: Record) -> Iterable[Finding]:
     """Whether one command that is told K uses K cores: from T over K, and from its CPU time beside its wall time."""
-    settings = record.settings
-    if (
-        settings.k_is_load
-        or settings.launcher.name != "local"
-        or settings.launcher.mode != "command"
-        or settings.launcher.hosts
-    ):
+    settings, launcher = record.settings, record.settings.launcher
+    is_told = launcher.name == "local" and launcher.mode == "command" and not launcher.hosts
+    if not is_told or settings.k_is_load or settings.regime is not Regime.STRONG or settings.timing.measures_rate:
         return
-    times = {
-        point.k: float(np.median(times)) for point, times in record.times().items() if point.role == SCALING and times
-    }
-    if settings.regime is not Regime.STRONG or settings.timing.measures_rate or len(times) < 2:
+    times = record.medians(lambda run: run.value, record.scaling)
+    if len(times) < 2:
         return
     cores, least, most = record.busy_cores(), min(times), max(times)
     same = max(times.values()) / min(times.values())
     still = cores[least] > STILL_BUSY * least and cores[most] < BUSY_BEYOND * cores[least]
-    idle = still and not record.made.disturbed()
-    every = [run.value for run in record.good if run.role == SCALING and run.value is not None]
+    every = [run.value or 0.0 for run in record.scaling]
     exact = max(every) / min(every) < 1 + SAME_WITHIN_NOISE and not any(rounded_figures(record))
+    idle = still and not record.made.disturbed()
     if (exact and same < 1 + SAME_TO_THE_DIGIT) or (idle and same < 1 + SAME_WITHIN_NOISE):
-        yield warning(
-            "same-at-every-k",
-            f"T is {format_seconds(times[least])} at every K from {least} to {most}: the job runs for a set time, or "
-            "ignores the number of workers.",
-            remedy="measure a rate with --rate-pattern, or give the job its {workers}",
-            cores={str(k): own for k, own in cores.items()},
-        )
-
-
-def cores_busy(run: Run) -> float:
-    """CPU time over wall time; 0 where either is not known or too short to say."""
-    wall, cpu = run.wall_seconds or 0.0, run.observed.get("cpu_seconds", 0.0)
-    return cpu / wall if wall >= SHORTEST_SECONDS else 0.0
+        yield say("same-at-every-k", seconds=times[least], least=least, most=most, cores=cores)
 
 
 def oversubscription(record: Record) -> Iterable[Finding]:
     cores = record.cores
-    beyond = sorted({run.k for run in record.good if run.oversubscribed and run.role == SCALING})
-    if beyond:
-        yield warning(
-            "oversubscribed",
-            f"K = {', '.join(str(k) for k in beyond)} need more than the {cores} cores: these points show time "
-            "sharing, not scaling.",
-            remedy="leave them out of speedup claims",
-            k=beyond,
-            cores=cores,
-        )
+    if beyond := ks_of(run for run in record.scaling if run.oversubscribed):
+        yield say("oversubscribed", k=beyond, cores=cores)
     for run in record.good:
         place = run.placement
         pools = run.observed.get("thread_pools") or {}
         threads = max(pools.values(), default=(place.threads_per_rank if place else None) or 1)
         on_one_host = place is None or (place.nodes or 1) == 1
-        load = record.settings.k_is_load
-        if threads > 1 and on_one_host and threads * run.k > cores and not run.oversubscribed and not load:
-            yield warning(
-                "too-many-threads",
-                f"{run.k} workers with {threads} threads each are more than the {cores} cores.",
-                remedy=f"set launcher.threads_per_worker = {max(1, cores // run.k)} for every K",
-                threads=threads,
-                k=run.k,
-                cores=cores,
-            )
+        too_many = threads > 1 and on_one_host and threads * run.k > cores
+        if too_many and not run.oversubscribed and not record.settings.k_is_load:
+            yield say("too-many-threads", threads=threads, k=run.k, cores=cores, fit=max(1, cores // run.k))
             return
 
 
 def cores_shared(record: Record) -> Iterable[Finding]:
     """Whether K workers may use fewer than K cores: taskset, a cpuset, or an mpirun that binds all of them alike."""
-    width = record.settings.launcher.threads_per_worker or 1
-    for run in record.good:
-        allowed = {core for one in run.observed.get("affinity", ()) for core in one}
-        needed = run.k * width
-        if run.role != SCALING or run.oversubscribed or run.observed.get("threads", 0) < needed:
-            continue
-        if record.settings.is_local and 0 < len(allowed) < needed and record.settings.k_unit in CORE_UNITS:
-            listed = ", ".join(map(str, sorted(allowed)))
-            yield warning(
-                "cores-shared",
-                f"At K = {run.k} the job may use core {listed} only: {needed} threads share {len(allowed)} of "
-                f"{record.cores} cores, so this point shows time sharing, not scaling.",
-                remedy="bind the job to as many cores as it has workers (taskset, numactl, OMP_PLACES, --bind-to)",
-                k=run.k,
-                allowed=sorted(allowed),
-            )
+    if not record.settings.is_local or record.settings.k_unit not in CORE_UNITS:
+        return
+    for run in record.scaling:
+        allowed = sorted({core for one in run.observed.get("affinity", ()) for core in one})
+        needed = run.k * (record.settings.launcher.threads_per_worker or 1)
+        busy = not run.oversubscribed and run.observed.get("threads", 0) >= needed
+        if busy and 0 < len(allowed) < needed:
+            yield say("cores-shared", k=run.k, allowed=allowed, needed=needed, share=len(allowed), cores=record.cores)
             return
 
 
 def size_of_the_job(record: Record) -> Iterable[Finding]:
     """Whether each launch ran at size K, from the evidence that `size_evidence` left with it."""
     by_verdict: dict[str, list[Run]] = {}
-    for run in record.good:
-        if "size_verdict" in run.observed:
-            by_verdict.setdefault(str(run.observed["size_verdict"]), []).append(run)
+    for run in record.having("size_verdict"):
+        by_verdict.setdefault(str(run.observed["size_verdict"]), []).append(run)
     for verdict, runs in sorted(by_verdict.items()):
-        ks = sorted({run.k for run in runs})
-        where = f"K = {', '.join(str(k) for k in ks)}"
         if verdict == SizeVerdict.UNKNOWN:
-            text = f"Nothing shows that the job ran at size K ({where}); it may be K copies of one worker."
-            yield warning("size-unproven", text, remedy=WAY_OUT, k=ks)
+            yield say("size-unproven", remedy=WAY_OUT, k=ks_of(runs))
         elif verdict != SizeVerdict.SHOWN:
-            why = runs[0].observed.get("size_evidence", "")
-            kind = error if verdict == SizeVerdict.CONTRADICTED else warning
-            text = f"The job seems to be K copies of size 1 at {where}: {why}."
-            yield kind("singletons", text, remedy="pair the launcher with the job's library", k=ks)
+            severity = "error" if verdict == SizeVerdict.CONTRADICTED else "warning"
+            yield say("singletons", severity=severity, k=ks_of(runs), why=runs[0].observed.get("size_evidence", ""))
 
 
 def disturbed(record: Record) -> Iterable[Finding]:
     """Rows measured beside other work: what T would have been without it, as far as the waiting of the job tells."""
     settings, limit = record.settings, limit_of(record.settings)
-    if rows := record.made.disturbed():
-        worst, points = max(rows.values()), sorted(rows)
-        waits_elsewhere = settings.serves or any(run.observed.get("talks_to") for run in record.runs)
-        quiet = {} if waits_elsewhere else quiet_rows(record.good, settings)  # how a server waited is not known
-        shares = quiet_efficiency(quiet, settings)
-        unit = settings.timing.rate_unit or "per second"
-        told = [(quiet[point.k], shares.get(point.k)) for point in points if point.role == SCALING and point.k in quiet]
-        text = f"Other processes used up to {worst:.1f} cores during {', '.join(point.name for point in points)}"
-        bounds = "; ".join(
-            _quiet_words(row, share, unit if settings.timing.measures_rate else "") for row, share in told
-        )
-        text += f". On a quiet machine: {bounds}." if told else ": what they cost cannot be said."
-        remedy = "measure on a quiet machine, or wait for one with --quiet-below 0.3"
-        if names := unnamed_servers(record):
-            remedy = f"make {', '.join(names)} part of the job with --serves {','.join(names)}; or {remedy}"
-        yield warning(
-            "disturbed",
-            text,
-            remedy=remedy,
-            k=sorted({point.k for point in points}),
-            foreign_cores=worst,
-            limit=limit,
-            quiet={str(row.k): [row.low, row.high] for row, _ in told},
-            efficiency={str(k): list(share) for k, share in shares.items()},
-        )
+    if not (rows := record.made.disturbed()):
+        single = sum(is_disturbed(run, limit) for run in record.good)
+        if single and settings.is_local:
+            yield say("busy-machine", runs=single, launches=len(record.good))
         return
-    single = sum(is_disturbed(run, limit) for run in record.good)
-    if single and settings.is_local:
-        text = f"Other processes disturbed {single} of {len(record.good)} runs; most runs of every row are undisturbed."
-        yield info("busy-machine", text, runs=single)
+    points = sorted(rows)
+    waits_elsewhere = settings.serves or any(run.observed.get("talks_to") for run in record.runs)
+    quiet = {} if waits_elsewhere else quiet_rows(record.good, settings)  # how a server waited is not known
+    shares = quiet_efficiency(quiet, settings)
+    unit = (settings.timing.rate_unit or "per second") if settings.timing.measures_rate else ""
+    told = [quiet[point.k] for point in points if point.role == SCALING and point.k in quiet]
+    words = "; ".join(_quiet_words(row, shares.get(row.k), unit) for row in told)
+    names = unnamed_servers(record)
+    yield say(
+        "disturbed",
+        foreign_cores=max(rows.values()),
+        points=", ".join(point.name for point in points),
+        bounds=f". On a quiet machine: {words}." if told else ": what they cost cannot be said.",
+        serves=f"make {', '.join(names)} part of the job with --serves {','.join(names)}; or " if names else "",
+        k=sorted({point.k for point in points}),
+        limit=limit,
+        quiet={row.k: [row.low, row.high] for row in told},
+        efficiency={k: list(share) for k, share in shares.items()},
+    )
 
 
 def _quiet_words(row: QuietRow, share: tuple[float, float] | None, unit: str) -> str:
@@ -471,46 +374,34 @@ def unnamed_servers(record: Record) -> list[str]:
 
 def uses_server(record: Record) -> Iterable[Finding]:
     if names := unnamed_servers(record):
-        listed = ", ".join(names)
-        text = f"The job talks to {listed} on this machine, whose CPU time counts as that of others."
-        yield info("uses-server", text, remedy=f"make it part of the job with --serves {','.join(names)}", names=names)
+        yield say("uses-server", names=names, listed=",".join(names))
 
 
 def load_unwatched(record: Record) -> Iterable[Finding]:
     """Where nothing tells what others used beside the job."""
     unwatched = not any("foreign_cpu_seconds" in run.observed for run in record.good)
     if record.good and unwatched and not record.settings.is_local:
-        launcher = record.settings.launcher.name
-        text = f"Nothing watched the load by others: the launcher {launcher} runs the job where it cannot be seen."
-        yield info("load-unwatched", text, remedy="use nodes of your own (--exclusive), or compare repeats by hand")
+        yield say("load-unwatched", launcher=record.settings.launcher.name)
 
 
 def overlapping(record: Record) -> Iterable[Finding]:
     """Launches on the same hosts at the same time, as tasks of an array may be: each is the load of the other."""
-    spans = (
-        sorted(
-            (datetime.fromisoformat(run.started).timestamp(), run.wall_seconds, run)
-            for run in record.runs
-            if run.started and run.wall_seconds and run.status in (RunStatus.OK, RunStatus.WARMUP)
-        )
-        if not record.settings.is_local
-        else []
+    if record.settings.is_local:
+        return
+    spans = sorted(
+        (datetime.fromisoformat(run.started).timestamp(), run.order or 0, run)
+        for run in record.runs
+        if run.started and run.wall_seconds and run.status in (RunStatus.OK, RunStatus.WARMUP)
     )
     crowded = {
-        one.k
-        for place, (begin, wall, one) in enumerate(spans)
+        run.k
+        for place, (begin, _, one) in enumerate(spans)
         for later, _, other in spans[place + 1 :]
-        if later < begin + wall and _share_hosts(one, other)
-        for one in (one, other)
+        if later < begin + (one.wall_seconds or 0.0) and _share_hosts(one, other)
+        for run in (one, other)
     }
     if crowded:
-        yield warning(
-            "overlapping",
-            f"Launches ran at the same time on the same hosts (K = {', '.join(map(str, sorted(crowded)))}): each "
-            "disturbs the other.",
-            remedy='run one at a time (throttle = 1, or allocation = "run"), or ask for nodes of its own (--exclusive)',
-            k=sorted(crowded),
-        )
+        yield say("overlapping", k=sorted(crowded))
 
 
 def _share_hosts(one: Run, other: Run) -> bool:
@@ -521,52 +412,44 @@ def _share_hosts(one: Run, other: Run) -> bool:
 
 def queued(record: Record) -> Iterable[Finding]:
     """How long jobs waited in a queue, by K."""
-    waits: dict[int, list[float]] = {}
-    for run in record.good:
-        if "queued_seconds" in run.observed:
-            waits.setdefault(run.k, []).append(float(run.observed["queued_seconds"]))
-    if waits:
-        medians = {k: float(np.median(seconds)) for k, seconds in sorted(waits.items())}
-        listed = ", ".join(f"K = {k} {format_seconds(seconds)}" for k, seconds in medians.items())
+    if medians := record.medians(lambda run: run.observed.get("queued_seconds")):
         reasons = sorted({str(why) for run in record.good for why in run.observed.get("pending_reasons", ())})
         why = f" (the queue said: {'; '.join(reasons)})" if reasons else ""
-        text = f"Between submission and start the jobs waited, at the median: {listed}{why}. It is not in T."
-        yield info("queued", text, seconds={str(k): seconds for k, seconds in medians.items()}, reasons=reasons)
+        yield say("queued", seconds=medians, why=why, reasons=reasons)
 
 
 def saturation(record: Record) -> Iterable[Finding]:
     """Where a server takes no more: the least load with 95 % of the highest throughput, and what latency does."""
     settings = record.settings
-    if not (settings.k_is_load and settings.timing.measures_rate):
-        return
     rates = {point.k: float(np.mean(times)) for point, times in record.times().items() if times}
-    if len(rates) < 2 or record.made.disturbed():
+    is_told = settings.k_is_load and settings.timing.measures_rate and len(rates) > 1
+    if not is_told or record.made.disturbed():
         return
-    best = max(rates.values())
-    k = min(k for k, rate in rates.items() if rate >= SATURATED * best)
-    unit, load = settings.timing.rate_unit or "per second", settings.k_unit
-    text = f"Throughput is {format_count(rates[k])} {unit} at {k} {load}"
-    more = max(rates)
-    text += (
-        f" and {rates[more] / rates[k] - 1:+.0%} at {more}: more load only waits."
-        if more > k
-        else ", the most that was tried."
-    )
+    k = min(k for k, rate in rates.items() if rate >= SATURATED * max(rates.values()))
+    most, load, unit = max(rates), settings.k_unit, settings.timing.rate_unit or "per second"
+    more, remedy = ", the most that was tried.", f"measure more than {k} {load}"
+    if most > k:
+        more = f" and {rates[most] / rates[k] - 1:+.0%} at {most}: more load only waits."
+        remedy = f"offer at most {k} {load}, or add servers"
     tails = latencies_by_k(record)
-    if tails:
-        name = next(name for name in ("p99", "p95", "p50", "mean") if any(name in own for own in tails.values()))
-        listed = ", ".join(f"{format_seconds(own[name])} at {k}" for k, own in tails.items() if name in own)
-        text += f" Latency {name}: {listed}."
-    remedy = f"offer at most {k} {load}, or add servers" if more > k else f"measure more than {k} {load}"
-    evidence = {str(k): {"rate": rate, **tails.get(k, {})} for k, rate in rates.items()}
-    yield info("saturation", text, remedy=remedy, k=k, rows=evidence)
+    rows, latency = {at: {"rate": rate, **tails.get(at, {})} for at, rate in rates.items()}, latency_words(tails)
+    yield say(
+        "saturation", remedy=remedy, rate=rates[k], unit=unit, k=k, load=load, more=more, latency=latency, rows=rows
+    )
+
+
+def latency_words(tails: Mapping[int, Mapping[str, float]]) -> str:
+    """The most telling latency at every load; empty without any."""
+    names = [name for name in ("p99", "p95", "p50", "mean") if any(name in own for own in tails.values())]
+    listed = ", ".join(f"{format_seconds(own[names[0]])} at {k}" for k, own in tails.items() if names[0] in own)
+    return f" Latency {names[0]}: {listed}." if names else ""
 
 
 def latencies_by_k(record: Record) -> dict[int, dict[str, float]]:
     """Latencies in seconds that the job printed, by K and name (mean, p50, p99 ...): the median of its runs."""
     rows: dict[int, dict[str, list[float]]] = {}
-    for run in record.good:
-        for name, seconds in run.observed.get("latency", {}).items():
+    for run in record.having("latency"):
+        for name, seconds in run.observed["latency"].items():
             rows.setdefault(run.k, {}).setdefault(name, []).append(float(seconds))
     return {k: {name: float(np.median(own)) for name, own in row.items()} for k, row in sorted(rows.items())}
 
@@ -574,107 +457,75 @@ def latencies_by_k(record: Record) -> dict[int, dict[str, float]]:
 def pinning_kept(record: Record) -> Iterable[Finding]:
     """Whether the workers got the cores that were asked for, from the cores that they may use."""
     pin = record.settings.launcher.pin
-    bound = [(run, run.observed["affinity"]) for run in record.good if run.observed.get("affinity")]
     if pin == "none" or record.settings.launcher.name not in ("mpi", "slurm"):
         return
+    bound = record.having("affinity")
     if not bound:
-        text = f"Workers were asked to be bound ({pin}), but nothing shows which cores they got."
-        yield info("pinning-unproven", text)
+        yield say("pinning-unproven", pin=pin)
         return
     width = record.settings.launcher.threads_per_worker or 1
     here = record.cores if record.settings.is_local and record.cores > width else math.inf
     # Two logical processors may share a core; all that there are mean that nothing was bound.
-    loose = sorted({run.k for run, cores in bound if any(len(one) >= min(here, 2 * width + 1) for one in cores)})
-    if loose:
-        where = ", ".join(str(k) for k in loose)
-        text = f"Workers were asked to be bound ({pin}), but at K = {where} they may use more cores than they need."
-        yield warning("pinning-lost", text, remedy="read the launcher's own options for binding", k=loose)
+    most = min(here, 2 * width + 1)
+    if loose := ks_of(run for run in bound if any(len(one) >= most for one in run.observed["affinity"])):
+        yield say("pinning-lost", pin=pin, k=loose)
 
 
 def starved(record: Record) -> Iterable[Finding]:
     for run in record.good:
         faults, swapped = run.observed.get("major_faults", 0), run.observed.get("swapped_pages", 0)
-        if faults > FAULTS_THAT_MATTER or swapped > FAULTS_THAT_MATTER:
-            yield warning(
-                "starved",
-                f"The run at K = {run.k} waited for the disk: {faults} major page faults, {swapped} pages swapped; "
-                "at K = 1 this inflates every speedup.",
-                remedy="use a problem that fits into memory",
-                k=run.k,
-                major_faults=faults,
-                swapped_pages=swapped,
-            )
+        if max(faults, swapped) > FAULTS_THAT_MATTER:
+            yield say("starved", k=run.k, major_faults=faults, swapped_pages=swapped)
             return
+
+
+def throttled(record: Record) -> Iterable[Finding]:
+    """GPUs that said they were slowed down, and by how much."""
+    slow = [run for run in record.having("gpu") if run.observed["gpu"].get("throttled")]
+    shares = [float(run.observed["gpu"].get("clock_share") or 1.0) for run in slow]
+    if slow and min(shares) < SLOWED_CLOCK:
+        reasons = sorted({why for run in slow for why in run.observed["gpu"]["throttled"]})
+        yield say("throttled", k=ks_of(slow), reasons=reasons, share=min(shares))
 
 
 def debug_build(record: Record) -> Iterable[Finding]:
     signs = debug_signs(record.settings.command, record.settings.env)
     signs += sorted({sign for run in record.good for sign in run.observed.get("debug", [])})
     if signs:
-        yield warning("debug-build", f"The job is not built or started for speed: {'; '.join(signs)}.", signs=signs)
+        yield say("debug-build", listed="; ".join(signs), signs=signs)
 
 
 def boundaries(record: Record) -> Iterable[Finding]:
     """A node or NUMA boundary inside the sweep is part of the curve's shape."""
-    placed = [(run.k, run.placement) for run in record.good if run.role == SCALING and run.placement]
-    nodes: dict[str, dict[int, int]] = {"node": {}, "NUMA node": {}}
-    for k, place in placed:
-        nodes["node"][k] = max(place.nodes or 0, nodes["node"].get(k, 0))
-        nodes["NUMA node"][k] = max(len(place.numa_nodes), nodes["NUMA node"].get(k, 0))
-    for what, most in nodes.items():
-        inside = [k for k in sorted(most) if most[k] == 1]
-        beyond = [k for k in sorted(most) if most[k] > 1]
+    placed = [run for run in record.scaling if run.placement]
+    nodes = record.medians(lambda run: run.placement.nodes if run.placement else None, placed)
+    numa = record.medians(lambda run: len(run.placement.numa_nodes) if run.placement else None, placed)
+    for code, counts in (("node-boundary", nodes), ("numa-node-boundary", numa)):
+        inside, beyond = [k for k in counts if counts[k] == 1], [k for k in counts if counts[k] > 1]
         if inside and beyond:
-            yield info(
-                f"{what.lower().replace(' ', '-')}-boundary",
-                f"Workers share one {what} up to K = {inside[-1]} and use several from K = {beyond[0]}.",
-                last_inside=inside[-1],
-                first_beyond=beyond[0],
-            )
+            yield say(code, last_inside=max(inside), first_beyond=min(beyond))
 
 
 def setup_apart(record: Record) -> Iterable[Finding]:
-    means = {}
-    for k in record.settings.workers:
-        seconds = [run.setup_seconds for run in record.good if run.k == k and run.setup_seconds is not None]
-        if seconds:
-            means[str(k)] = math.fsum(seconds) / len(seconds)
-    if means:
-        listed = ", ".join(f"K = {k} {format_seconds(mean)}" for k, mean in means.items())
-        yield info("setup-apart", f"Set-up was timed separately and is not in T: {listed}.", mean_seconds=means)
+    if medians := record.medians(lambda run: run.setup_seconds):
+        yield say("setup-apart", seconds=medians)
 
 
-VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
-    missing_points,
-    failed_runs,
-    precision_reached,
-    timing_source,
-    rounded_figures,
-    units_mixed,
-    program_changed,
-    work_unreported,
-    steady_state,
-    start_together,
-    complaints,
-    work_left_over,
-    left_running,
-    cores_heeded,
-    workers_heeded,
-    oversubscription,
-    cores_shared,
-    size_of_the_job,
-    disturbed,
-    uses_server,
-    load_unwatched,
-    overlapping,
-    queued,
-    saturation,
-    pinning_kept,
-    starved,
-    debug_build,
-    boundaries,
-    setup_apart,
-)
+RULES: Sequence[Callable[[Record], Iterable[Finding]]] = (
+    missing_points, failed_runs, precision_reached, timing_source, rounded_figures, units_mixed, program_changed,
+    work_unreported, steady_state, short_steps, start_together, complaints, work_left_over, left_running, cores_heeded,
+    workers_heeded, oversubscription, cores_shared, size_of_the_job, disturbed, uses_server, load_unwatched,
+    overlapping, queued, saturation, pinning_kept, starved, throttled, debug_build, boundaries, setup_apart,
+)  # fmt: skip
+
+
+def error_of_mean(steps: Sequence[float]) -> float | None:
+    """The standard error of the mean of a series as a share of it, by batch means: ten batches, each long enough that
+    neighbouring steps which are alike fall into one; None with fewer than twenty steps."""
+    if len(steps) < 2 * FEWEST_STEPS:
+        return None
+    means = np.asarray([np.mean(part) for part in np.array_split(np.asarray(steps), FEWEST_STEPS)])
+    return float(means.std(ddof=1) / math.sqrt(len(means)) / means.mean())
 
 
 @dataclass(frozen=True)

@@ -151,19 +151,24 @@ def words_of(argv: Sequence[str], *, shell: bool) -> list[str]:
         return text.split()
 
 
-def program_in(words: Sequence[str], here: Path) -> str:
-    """The program that a command runs, behind its wrappers, its mpirun or srun, and what a shell does before it.
-
-    Of several in one line of a shell it is the one that is told the number of workers, else the first.
-    """
+def commands_in(words: Sequence[str]) -> list[list[str]]:
+    """The commands of a line of a shell that start programs; the whole line where there is none."""
     parts: list[list[str]] = [[]]
     for word in words:
         if re.fullmatch(r"[;&|()\n]+", word):
             parts.append([])
         elif parts[-1] or word not in ("do", "then", "else", "{", "!"):
             parts[-1].append(word)
-    commands = [part for part in parts if part and part[0] not in BUILTINS] or [list(words)]
-    part = next((part for part in commands if any("{workers}" in word for word in part)), commands[0])
+    return [part for part in parts if part and part[0] not in BUILTINS] or [list(words)]
+
+
+def program_in(words: Sequence[str], here: Path) -> str:
+    """The program that a command runs, behind its wrappers, its mpirun or srun, and what a shell does before it.
+
+    Of several in one line of a shell it is the one that is told the number of workers, else the first.
+    """
+    commands = commands_in(words)
+    part = next((part for part in commands if "{workers}" in " ".join(part)), commands[0])
     if starter := starter_in(part):
         rest = part[part.index(starter) + 1 :]
         return next((word for word in rest if shutil.which(word) or (here / word).is_file()), starter)
@@ -224,19 +229,19 @@ def site_here(job: LaunchJob, settings: MeasureSettings, world: World) -> dict[s
 
 def facts_in(text: str) -> dict[str, Any]:
     """The facts that the script printed; sizes in bytes."""
-    pairs = [line.split("=", 1) for line in text.splitlines() if "=" in line]
-    facts: dict[str, Any] = {name: value for name, value in pairs if value and name not in ("gpu", "library")}
-    for name in ("memory_kib", "usable_cores"):
-        if name in facts and str(facts[name]).isdecimal():
-            facts[name] = int(facts[name])
+    lists: dict[str, list[str]] = {"gpu": [], "library": []}
+    facts: dict[str, Any] = {}
+    for name, _, value in (line.partition("=") for line in text.splitlines()):
+        if name in lists:
+            lists[name].append(value)
+        elif value:
+            facts[name] = int(value) if name in ("memory_kib", "usable_cores") and value.isdecimal() else value
     if "memory_kib" in facts:
         facts["memory_bytes"] = 1024 * int(facts.pop("memory_kib"))
     if "modules" in facts:
-        facts["modules"] = str(facts["modules"]).split(":")
-    libraries = [value for name, value in pairs if name == "library"]
-    library = library_in_files(file for file in libraries if MPI_LIBRARY.search(file))
-    gpus = [value for name, value in pairs if name == "gpu"]
-    more = {"libraries": libraries, "gpus": gpus, "mpi": None if library is None else str(library)}
+        facts["modules"] = facts["modules"].split(":")
+    library = library_in_files(file for file in lists["library"] if MPI_LIBRARY.search(file))
+    more = {"libraries": lists["library"], "gpus": lists["gpu"], "mpi": library and str(library)}
     return facts | {name: value for name, value in more.items() if value}
 
 

@@ -157,40 +157,36 @@ def load_curve(
     `unit` is the seconds of one raw value; `slo` is the latency in seconds that `slo_share` of requests stay within;
     replicas are given for `rates` (requests/s), by default for the measured loads.
     """
-    records = latency_records(sources, unit=unit)
-    loads = [(point, record) for record in records if (point := load_point(record, slo)) is not None]
-    if not loads:
-        hint = "give the records of one or more loads, each with samples and its duration"
-        raise InputError(Fault("no record has both latencies and a load", value=f"{len(records)} records", remedy=hint))
-    loads.sort(key=lambda load: load[0].offered)
+    loads = _loads(latency_records(sources, unit=unit), slo)
     points, usable = [point for point, _ in loads], [record for _, record in loads]
     failed, several = any(point.errors for point in points), len(points) > 1
-    coarse = any(own is not None and own.mean < own.resolution for own in (record.histogram for record in usable))
-    service, servers = None, None
-    if several and not failed and not coarse:
-        service, servers = _nearest_queue([(point.throughput, point.mean) for point in points])
-        points = beside_queues(loads, service, servers)
+    queue = _nearest_queue(loads) if several and not failed else None
+    if queue is not None:
+        points = beside_queues(loads, *queue)
     findings = [finding for record in usable for finding in (*record.findings, *clock_findings(record))]
-    findings += _findings(points)
-    if failed:
-        text = "requests failed: there is no queue model and no advice on replicas from such a run"
-        findings.append(warning("errors", text, remedy="find out why they fail, then load the address again"))
-    if not several:
-        findings.append(info("one-load", "one load has no knee and no queue model", remedy="offer several: --rates"))
-    replicas: dict[float, int | None] = {}
-    if slo is not None and service is not None:
-        for rate in rates or [point.offered for point in points]:
-            replicas[rate] = queueing.servers_for(slo, slo_share, rate, 1 / service)
+    findings += _findings(points, failed=failed)
+    needed = rates or [point.offered for point in points]
     return LoadCurve(
         points=tuple(points),
         knee=max(points, key=lambda point: point.power).offered if several and not failed else None,
         slo=slo,
         slo_share=slo_share,
-        service_seconds=service,
-        servers=servers,
-        replicas=replicas,
+        service_seconds=queue and queue[0],
+        servers=queue and queue[1],
+        replicas={rate: queueing.servers_for(slo, slo_share, rate, 1 / queue[0]) for rate in needed}
+        if queue is not None and slo is not None
+        else {},
         findings=tuple({finding.code + finding.message: finding for finding in findings}.values()),
     )
+
+
+def _loads(records: Sequence[LatencyRecord], slo: float | None) -> list[tuple[LoadPoint, LatencyRecord]]:
+    """The records that have latencies and a rate, the lightest load first."""
+    loads = [(point, record) for record in records if (point := load_point(record, slo)) is not None]
+    if not loads:
+        hint = "give the records of one or more loads, each with samples and its duration"
+        raise InputError(Fault("no record has both latencies and a load", value=f"{len(records)} records", remedy=hint))
+    return sorted(loads, key=lambda load: load[0].offered)
 
 
 def load_point(record: LatencyRecord, slo: float | None) -> LoadPoint | None:
@@ -239,14 +235,20 @@ def squared_variation(histogram: Histogram) -> float:
     return float(((values - mean) ** 2) @ counts) / histogram.n / mean**2
 
 
-def _nearest_queue(loads: Sequence[tuple[float, float]]) -> tuple[float, int]:
-    """Service seconds and servers of the M/M/c with the least sum of |ln(model/measured)| over (rate, mean)."""
-    lightest, most = loads[0][1], max(rate for rate, _ in loads)
+def _nearest_queue(loads: Sequence[tuple[LoadPoint, LatencyRecord]]) -> tuple[float, int] | None:
+    """Service seconds and servers of the M/M/c with the least sum of |ln(model/measured)| over the loads.
+
+    None where a mean is below the clock's resolution.
+    """
+    if any(own is not None and own.mean < own.resolution for own in (record.histogram for _, record in loads)):
+        return None
+    means = [(point.throughput, point.mean) for point, _ in loads]
+    lightest, most = means[0][1], max(rate for rate, _ in means)
     best, nearest = math.inf, (lightest, 1)
     for service in (lightest * (0.5 + 0.01 * i) for i in range(54)):
         for servers in range(1, min(MAX_SERVERS, 2 * math.ceil(most * lightest)) + 1):
             misfit = 0.0
-            for rate, mean in loads:
+            for rate, mean in means:
                 model = queueing.mmc_response(rate, 1 / service, servers)
                 misfit += UNSTABLE if model is None else abs(math.log(model / mean))
             if misfit < best:
@@ -254,7 +256,7 @@ def _nearest_queue(loads: Sequence[tuple[float, float]]) -> tuple[float, int]:
     return nearest
 
 
-def _findings(points: Sequence[LoadPoint]) -> list[Finding]:
+def _findings(points: Sequence[LoadPoint], *, failed: bool) -> list[Finding]:
     findings: list[Finding] = []
     behind = [point for point in points if point.throughput < SATURATED * point.offered]
     if behind:
@@ -270,6 +272,11 @@ def _findings(points: Sequence[LoadPoint]) -> list[Finding]:
             hint = "check whether the generator was the bottleneck or latencies leave out waiting"
             findings.append(warning("little-violated", text, remedy=hint))
             break
+    if failed:
+        text = "requests failed: there is no queue model and no advice on replicas from such a run"
+        findings.append(warning("errors", text, remedy="find out why they fail, then load the address again"))
+    if len(points) == 1:
+        findings.append(info("one-load", "one load has no knee and no queue model", remedy="offer several: --rates"))
     return findings
 
 

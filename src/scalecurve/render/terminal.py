@@ -1,4 +1,4 @@
-"""A Document as text: whole in a pipe; on a terminal fit to one screen, where colours say verdicts, a plot the curve.
+"""A Document as text: whole in a pipe; on a terminal fit to one screen, where colours say verdicts.
 
 A table that is too wide wraps its headers and its text.  Where that does not suffice it is wider in a pipe; on a
 terminal it loses the columns that matter least (`Column.rank`), then it goes on below.  Every text passes through
@@ -7,10 +7,8 @@ terminal it loses the columns that matter least (`Column.rank`), then it goes on
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from textwrap import wrap
 from unicodedata import combining, east_asian_width
 
@@ -21,7 +19,6 @@ from scalecurve.document import (
     Heading,
     Listing,
     Paragraph,
-    Result,
     Table,
     Tone,
     safe_lines,
@@ -35,7 +32,6 @@ MOST_PROSE = 100  # columns; longer lines are hard to read
 CODES: dict[str, str] = {"good": "32", "bad": "31", "warn": "33", "muted": "2", "assumed": "3", "bold": "1"}
 SEVERITY_TONES: dict[Severity, Tone] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.INFO: "muted"}
 ANSWER = 2  # blocks that always stand: the head and the table
-PLOT_ROWS, MOST_COLUMNS = 11, 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,103 +258,3 @@ def _grid(
     yield GAP.join("-" * width for width in widths)
     for row, texts in zip(block.rows, grid, strict=True):
         yield from line([texts[i] for i in part], [row[i].tone for i in part])
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Mark:
-    """A value to draw at K, with its interval; `kind` is measured or forecast."""
-
-    k: float
-    value: float
-    low: float | None
-    high: float | None
-    is_forecast: bool = False
-
-
-def sketch(result: Result, screen: Screen) -> str | None:
-    """A small plot of a curve in characters: points, intervals, the ideal line; None where there is nothing to draw."""
-    marks, is_speedup, unit = _marks(result)
-    if len(marks) < 2 or screen.width < 40:
-        return None
-    width = min(screen.width - 10, MOST_COLUMNS)
-    k_low, k_high = min(mark.k for mark in marks), max(mark.k for mark in marks)
-    values = [mark.value for mark in marks] + ([k_low, k_high] if is_speedup else [0.0, 1.0])
-    bottom, top = min(values), max(values)
-    scale: Callable[[float], float] = math.log if is_speedup else float
-    span = scale(top) - scale(bottom)
-    canvas = [[" "] * width for _ in range(PLOT_ROWS)]
-
-    def column(k: float) -> int:
-        return round(math.log(k / k_low) / math.log(k_high / k_low) * (width - 1))
-
-    def row(value: float) -> int:
-        clipped = min(max(value, bottom), top)
-        return PLOT_ROWS - 1 - round((scale(clipped) - scale(bottom)) / span * (PLOT_ROWS - 1))
-
-    for x in range(0, width, 2):
-        ideal = k_low * (k_high / k_low) ** (x / (width - 1)) if is_speedup else 1.0
-        canvas[row(ideal)][x] = "·"
-    ahead = [mark for mark in marks if mark.is_forecast and mark.low is not None and mark.high is not None]
-    last = max((mark for mark in marks if not mark.is_forecast), key=lambda mark: mark.k, default=None)
-    _shade(canvas, ([last] if last else []) + ahead, column, row)
-    for mark in marks:
-        x = column(mark.k)
-        if mark.low is not None and mark.high is not None:
-            for y in range(row(mark.high), row(mark.low) + 1):
-                canvas[y][x] = "│"
-        canvas[row(mark.value)][x] = "○" if mark.is_forecast else "●"
-    name = "S(K)" if is_speedup else "E(K)"
-    lines = []
-    for y, cells_of_row in enumerate(canvas):
-        label = f"{top:.4g}" if y == 0 else f"{bottom:.4g}" if y == PLOT_ROWS - 1 else ""
-        lines.append(f"{label:>7} ┤{''.join(cells_of_row)}".rstrip())
-    axis = [" "] * width
-    for mark in marks:
-        text, place = f"{mark.k:g}", column(mark.k)
-        start = max(0, min(place - len(text) // 2, len(axis) - len(text)))
-        if all(char == " " for char in axis[max(0, start - 1) : start + len(text) + 1]):
-            axis[start : start + len(text)] = text
-    lines.append(" " * 8 + "└" + "─" * width)
-    lines.append((" " * 9 + "".join(axis)).rstrip())
-    legend = f"{name} over K ({one_line(unit)[:20]}): ● measured, │ interval, · ideal"
-    legend += ", ○ ░ forecast and its interval" if ahead else ""
-    return "\n".join([*lines, *(screen.paint(line, "muted") for line in _prose(legend, screen))])
-
-
-def _shade(
-    canvas: list[list[str]], marks: Sequence[_Mark], column: Callable[[float], int], row: Callable[[float], int]
-) -> None:
-    """The band between neighbouring forecasts, their ends joined by straight lines."""
-    for left, right in pairwise(marks):
-        first, after = column(left.k), column(right.k)
-        ends = [(row(mark.high or mark.value), row(mark.low or mark.value)) for mark in (left, right)]
-        for x in range(first + 1, after + 1):
-            share = (x - first) / (after - first)
-            upper, lower = (round(a + (b - a) * share) for a, b in zip(*ends, strict=True))
-            for y in range(upper, lower + 1):
-                canvas[y][x] = "░"
-
-
-def _marks(result: Result) -> tuple[list[_Mark], bool, str]:
-    """What a table or a forecast has to draw, whether it is S on logarithmic axes, and what a worker is."""
-    from scalecurve.analysis import SpeedupTable, tabulate
-    from scalecurve.forecasting.forecast import Forecast
-    from scalecurve.forecasting.rows import band
-    from scalecurve.study import Regime
-
-    if isinstance(result, SpeedupTable):
-        is_strong = result.regime is Regime.STRONG
-        picked = [(row.k, row.speedup if is_strong else row.efficiency) for row in result.rows]
-        marks = [_Mark(k=k, value=own.value, low=own.low, high=own.high) for k, own in picked]
-        return marks, is_strong and all(mark.value > 0 for mark in marks), result.k_unit
-    if isinstance(result, Forecast):
-        marks, is_speedup, unit = _marks(tabulate(result.view.study))
-        marks = [replace(mark, low=None, high=None) for mark in marks]
-        what = "speedup" if is_speedup else "efficiency"
-        for row in result.rows:
-            bounds = band(row) if row.extrapolation > 1 else None
-            if bounds is not None:
-                low, high = bounds[f"{what}_low"], bounds[f"{what}_high"]
-                marks.append(_Mark(k=row.k, value=bounds[what], low=low, high=high, is_forecast=True))
-        return marks, is_speedup, unit
-    return [], False, ""

@@ -19,18 +19,21 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.files import MAX_BYTES, read_bytes
-from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
-from scalecurve.study.run import Baseline, Provenance, RankRecord, Run, Samples, Summary, Workload
-from scalecurve.study.study import Quantity, Regime, Study, StudySet, Treatment
+from scalecurve.study.run import RankRecord, Run, Samples
+from scalecurve.study.study import Study, StudySet
+
+if TYPE_CHECKING:  # pydantic is imported where a study file is read: most commands read tables
+    from pydantic import ValidationError
+
+    from scalecurve.study.file_shape import Sidecar
 
 FORMAT = "scalecurve-study"
 SET_FORMAT = "scalecurve-study-set"
@@ -44,35 +47,6 @@ PLAIN_WORDS = {  # what pydantic calls a complaint, in words and with what to do
     "missing": ("missing", "add it"),
     "extra_forbidden": ("no such field here", "correct its name or remove it"),
 }
-PositiveFloat = Annotated[FiniteFloat, Field(gt=0)]
-WorkerKey = Annotated[str, Field(pattern=r"^[1-9]\d{0,9}$")]
-
-
-class _Sidecar(BaseModel):
-    name: str
-    sha256: str
-
-
-class _StudyFile(BaseModel):
-    """The shape of version 1; fields of later minor additions are ignored, not refused."""
-
-    model_config = ConfigDict(extra="ignore", defer_build=True)  # built when a study file is read, not on import
-
-    regime: Regime
-    quantity: Quantity = Quantity.SECONDS
-    k_unit: str = "workers"
-    unit: str | None = None
-    workload: Workload = Workload()
-    samples: dict[WorkerKey, list[PositiveFloat]] | None = None
-    summary: tuple[Summary, ...] = ()
-    runs: tuple[Run, ...] = ()
-    baseline: Baseline = Baseline()
-    warmup: Treatment = Treatment.UNKNOWN
-    setup: Treatment = Treatment.UNKNOWN
-    node_size: int | None = None
-    provenance: Provenance = Provenance()
-    findings: tuple[Finding, ...] = ()
-    sidecar: _Sidecar | None = None
 
 
 def study_to_dict(study: Study) -> dict[str, Any]:
@@ -149,14 +123,18 @@ def study_from_dict(data: Any, *, subject: str = "study", folder: Path | None = 
         remedy = f"this scalecurve reads versions up to {VERSION}; update it"
         fault = Fault("written by a newer scalecurve", value=f"version {version}", remedy=remedy)
         raise FormatError(fault, subject=subject)
+    from pydantic import ValidationError
+
+    from scalecurve.study.file_shape import StudyShape
+
     try:
-        parsed = _StudyFile.model_validate(data)
+        parsed = StudyShape.model_validate(data)
         runs, samples = parsed.runs, None
         if parsed.sidecar is not None:
             runs = _with_sidecar(runs, folder, parsed.sidecar, subject)
         if parsed.samples is not None:
             samples = Samples.from_mapping({int(k): values for k, values in parsed.samples.items()})
-        names = _StudyFile.model_fields.keys() - {"samples", "runs", "sidecar"}
+        names = StudyShape.model_fields.keys() - {"samples", "runs", "sidecar"}
         return Study(bulk=samples, runs=runs, **{name: getattr(parsed, name) for name in names})
     except ValidationError as problem:
         raise FormatError(faults_of(problem), subject=subject) from None
@@ -277,7 +255,7 @@ def count_steps(runs: Sequence[Run]) -> int:
     return sum(len(rank.steps) + sum(map(len, rank.step_phases.values())) for rank in ranks)
 
 
-def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, subject: str) -> tuple[Run, ...]:
+def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: Sidecar, subject: str) -> tuple[Run, ...]:
     """The runs with the step series of the sidecar; a missing or foreign sidecar is a FormatError."""
     name = sidecar.name
     if folder is None or Path(name).name != name:

@@ -244,7 +244,7 @@ class Samples:
         """The worker counts, rising."""
         if len(self.k) and int(self.k.max()) <= COUNTABLE_K:
             return np.flatnonzero(np.bincount(self.k)).astype(np.int64)
-        return np.unique(self.k)
+        return np.unique(self.k, return_index=True)[0]  # without places numpy imports masked arrays
 
     def at(self, k: int) -> FloatArray:
         """The values measured with k workers."""

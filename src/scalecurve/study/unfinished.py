@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from scalecurve.findings import error
-from scalecurve.study.file import SET_FORMAT, VERSION
 
 JOURNAL = "journal.jsonl"
 
@@ -89,4 +88,6 @@ def _grid(output: Path) -> dict[str, Any] | None:
         place = folder / name
         study = _sweep(place) or (json.loads(place.read_bytes()) if place.is_file() else None)
         studies |= {place.stem: study} if study else {}
+    from scalecurve.study.file import SET_FORMAT, VERSION  # it needs pydantic, which most files do not
+
     return {"format": SET_FORMAT, "version": VERSION, "axes": {}, "studies": studies} if studies else None

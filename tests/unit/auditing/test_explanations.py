@@ -16,7 +16,7 @@ from scalecurve.cli.main import app
 from scalecurve.errors import InputError
 
 SOURCE = Path(scalecurve.__file__).parent
-MAKERS = {"info", "warning", "error", "Finding"}
+MAKERS = {"info", "warning", "error", "say", "Finding"}
 BY_NAME = {"interval-only", "node-boundary", "numa-node-boundary"}  # codes that a constant or an f-string holds
 
 

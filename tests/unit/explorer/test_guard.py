@@ -80,11 +80,11 @@ def test_missing_or_doubled_host_is_refused(app: Guard) -> None:
     "origin", [b"http://evil.example", b"null", b"http://127.0.0.1:9999", b"file://", b"http://localhost:8777"]
 )
 def test_foreign_origins_are_refused(app: Guard, origin: bytes) -> None:
-    assert call(app, "/api/laws", OURS, JSON, (b"origin", origin), method="POST")[0] == 403
+    assert call(app, "/api/training/choices", OURS, JSON, (b"origin", origin), method="POST")[0] == 403
 
 
 def test_a_malformed_origin_is_a_bad_request(app: Guard) -> None:
-    status, headers, _ = call(app, "/api/laws", OURS, JSON, (b"origin", b"http://["), method="POST")
+    status, headers, _ = call(app, "/api/training/choices", OURS, JSON, (b"origin", b"http://["), method="POST")
     assert status == 400
     assert headers["x-content-type-options"] == "nosniff"
 
@@ -96,12 +96,12 @@ def test_a_name_that_is_no_question_never_reaches_a_worker(app: Guard) -> None:
 
 def test_own_origin_is_answered(app: Guard) -> None:
     own = (b"origin", b"http://127.0.0.1:8777")
-    assert call(app, "/api/laws", OURS, JSON, own, method="POST", body=b"{}")[0] == 200
+    assert call(app, "/api/training/choices", OURS, JSON, own, method="POST", body=b"{}")[0] == 200
 
 
 @pytest.mark.parametrize("kind", [b"text/plain", b"application/x-www-form-urlencoded", b"multipart/form-data"])
 def test_questions_other_sites_could_send_are_refused(app: Guard, kind: bytes) -> None:
-    assert call(app, "/api/laws", OURS, (b"content-type", kind), method="POST", body=b"{}")[0] == 415
+    assert call(app, "/api/training/choices", OURS, (b"content-type", kind), method="POST", body=b"{}")[0] == 415
 
 
 def test_only_reading_and_asking_methods(app: Guard) -> None:
@@ -111,12 +111,12 @@ def test_only_reading_and_asking_methods(app: Guard) -> None:
 
 def test_a_declared_body_that_is_too_large_is_refused(app: Guard) -> None:
     size = (b"content-length", b"999999999")
-    assert call(app, "/api/laws", OURS, JSON, size, method="POST")[0] == 413
+    assert call(app, "/api/training/choices", OURS, JSON, size, method="POST")[0] == 413
 
 
 def test_a_length_in_other_digits_is_refused(app: Guard) -> None:
     length = (b"content-length", "²".encode("latin-1"))
-    assert call(app, "/api/laws", OURS, JSON, length, method="POST")[0] == 413
+    assert call(app, "/api/training/choices", OURS, JSON, length, method="POST")[0] == 413
 
 
 def test_a_websocket_is_closed(app: Guard) -> None:
@@ -125,12 +125,12 @@ def test_a_websocket_is_closed(app: Guard) -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(app({"type": "websocket", "path": "/api/laws", "headers": [OURS]}, None, send))
+    asyncio.run(app({"type": "websocket", "path": "/api/training/choices", "headers": [OURS]}, None, send))
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
 def test_an_undeclared_body_that_is_too_large_is_refused(app: Guard) -> None:
-    assert call(app, "/api/laws", OURS, JSON, method="POST", body=b" " * (4 * 1024 * 1024 + 1))[0] == 413
+    assert call(app, "/api/training/choices", OURS, JSON, method="POST", body=b" " * (4 * 1024 * 1024 + 1))[0] == 413
 
 
 def test_a_body_that_never_comes_is_given_up() -> None:

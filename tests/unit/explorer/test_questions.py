@@ -8,40 +8,19 @@ from typing import Any
 import pytest
 
 import scalecurve as sc
-from scalecurve.explorer.questions.question import all_questions
+from scalecurve.explorer.questions import data, training
 from scalecurve.explorer.worker import answer
 from scalecurve.render.html import fragment
 from scalecurve.render.terminal import to_text
 from tests.explorer_drag import command_line, unlike
 
-QUESTIONS = [*all_questions(), "openapi"]
+QUESTIONS = [*data.QUESTIONS, *training.QUESTIONS]
 CSV = "gpus,seconds\n1,1.0\n1,1.02\n2,0.53\n2,0.54\n4,0.30\n4,0.31\n8,0.19\n8,0.20\n"
 
 
 def asked(question: str, /, **body: Any) -> tuple[int, Any]:
     status, content = answer(question, json.dumps(body).encode())
     return status, json.loads(content)
-
-
-def test_the_two_questions_of_one_system() -> None:
-    """Worked tables for s = 0.05, c = 0.01: S is 8.010 at K = 64 and 7.848 at 128; weak efficiency 93.5 %."""
-    status, found = asked("laws", serial=0.05, comm=0.01, largest=128)
-    assert status == 200
-    shown = {row[0]["text"]: float(row[2]["text"]) for row in found["strong"]["table"]["rows"]}
-    assert shown["64"] == pytest.approx(8.010, abs=5e-4)
-    assert shown["128"] == pytest.approx(7.848, abs=5e-4)
-    assert found["weak"]["rows"][-1]["efficiency"] == pytest.approx(1 / 1.07)
-    assert found["ceiling"] == pytest.approx(20)
-    assert found["optimum"] == 66
-
-
-def test_the_tiles_of_the_laws_are_about_the_system_of_the_chart() -> None:
-    """E of this system is below 0.8 from K = 5; Amdahl's law alone would say 7."""
-    _, found = asked("laws", serial=0.05, comm=0.01, largest=128, hold=0.8)
-    assert found["first_below"] == 5
-    assert ["first K with E < 0.8 (strong)", "5"] in found["tiles"]
-    efficiency = {row["k"]: row["efficiency"] for row in found["strong"]["rows"]}
-    assert efficiency[5] < 0.8 <= efficiency[4]
 
 
 def test_the_page_shows_what_the_command_prints(tmp_path: Any) -> None:
@@ -110,23 +89,9 @@ def test_wrong_questions_are_refused_in_words(name: str) -> None:
     assert "nonsense" in json.loads(content)["error"]
 
 
-@pytest.mark.parametrize("body", [b"[", b"[]", b"null", b"\xff\xfe", b'{"serial": NaN}', b'{"serial": 1e999}'])
+@pytest.mark.parametrize("body", [b"[", b"[]", b"null", b"\xff\xfe", b'{"size": NaN}', b'{"size": 1e999}'])
 def test_broken_json_is_refused(body: bytes) -> None:
-    assert answer("laws", body)[0] == 422
-
-
-@pytest.mark.parametrize(
-    ("name", "body"),
-    [
-        ("laws", {"serial": 1e-320, "comm": 0.86}),
-        ("laws", {"serial": 0.007, "comm": 1e-320, "largest": 2, "hold": 0.23}),
-        ("mechanisms/depth", {"depth": 1e-320, "largest": 1048576}),
-        ("mechanisms/roofline", {"bandwidth": 1e-320}),
-    ],
-)
-def test_numbers_that_leave_the_range_are_refused(name: str, body: dict[str, Any]) -> None:
-    status, content = answer(name, json.dumps(body).encode())
-    assert (status, b"too large or too small" in content) == (422, True)
+    assert answer("training", body)[0] == 422
 
 
 def test_unknown_questions_do_not_exist() -> None:
@@ -134,18 +99,8 @@ def test_unknown_questions_do_not_exist() -> None:
 
 
 def test_compute_is_capped_by_the_shape_of_the_question() -> None:
-    assert asked("laws", largest=10**12)[0] == 422
     assert asked("data/table", text="x" * 2_000_001, regime="strong")[0] == 422
-    assert asked("mechanisms/collectives", ranks=10**9)[0] == 422
-
-
-def test_every_question_is_described() -> None:
-    _, described = asked("openapi")
-    assert described["openapi"] == "3.1.0"
-    assert set(described["paths"]) == {f"/api/{name}" for name in QUESTIONS if name != "openapi"}
-    text = json.dumps(described)
-    for reference in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
-        assert reference in described["components"]["schemas"]
+    assert asked("training", size=1e15)[0] == 422
 
 
 @pytest.mark.parametrize(

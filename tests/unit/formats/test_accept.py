@@ -113,10 +113,18 @@ def test_the_named_index_of_a_frame_and_of_a_series_is_a_column() -> None:
     assert numbers(as_study(frame["time_ms"], regime="strong")) == numbers(STUDY)
 
 
-@pytest.mark.parametrize("source", [{1: [1.0], 2: [0.6]}, Frame({"gpus": [1, 2], "seconds": [1.0, 0.6]})])
-def test_the_regime_is_never_guessed(source: Any) -> None:
-    with pytest.raises(InputError, match="never guessed"):
+@pytest.mark.parametrize("source", [{1: [1.0], 2: [0.9]}, Frame({"gpus": [1, 2], "seconds": [1.0, 0.9]})])
+def test_times_that_hardly_fall_do_not_show_the_regime(source: Any) -> None:
+    with pytest.raises(InputError, match="regime is not stated"):
         as_study(source)
+
+
+@pytest.mark.parametrize("source", [{1: [1.0], 2: [0.6]}, Frame({"gpus": [1, 2], "seconds": [1.0, 0.6]})])
+def test_times_that_fall_are_those_of_fixed_work(source: Any) -> None:
+    study = as_study(source)
+
+    assert study.regime == "strong"
+    assert "regime-from-times" in {finding.code for finding in study.findings}
 
 
 @pytest.mark.parametrize("source", [3, None, [1.0, 2.0], object()])

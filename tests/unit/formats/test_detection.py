@@ -82,7 +82,7 @@ def test_a_plain_table_imports_no_other_reader(tmp_path: Path) -> None:
 
     names = {name.removeprefix("scalecurve.formats.") for name in done.stdout.split()}
     assert {name for name in names if not name.startswith("tables")} == {
-        "detection", "headers", "loading", "objects", "reading", "source"
+        "detection", "headers", "loading", "objects", "reading", "regime", "source"
     }  # fmt: skip
     assert not names & {"tables.forms", "tables.markup"}
 

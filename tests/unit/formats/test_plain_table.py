@@ -128,8 +128,8 @@ def test_empty_files(tmp_path: Path, text: str) -> None:
 
 
 def test_no_regime_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="never guessed") as caught:
-        load(_write(tmp_path, "K,seconds\n1,2\n2,1\n"))
+    with pytest.raises(InputError, match="regime is not stated") as caught:
+        load(_write(tmp_path, "K,seconds\n1,2\n2,2\n"))
 
     assert "strong" in str(caught.value)
 

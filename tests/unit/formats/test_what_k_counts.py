@@ -18,13 +18,22 @@ def test_a_rate_against_clients_needs_no_regime(tmp_path: Path) -> None:
     assert "one system, more clients" in str(sc.tabulate(study))
 
 
-@pytest.mark.parametrize("header", ["clients,seconds", "threads,tps"])
-def test_other_tables_state_their_regime(tmp_path: Path, header: str) -> None:
+def test_times_that_rise_do_not_show_the_regime(tmp_path: Path) -> None:
     table = tmp_path / "times.csv"
-    table.write_text(f"{header}\n1,220\n2,443\n4,852\n")
+    table.write_text("clients,seconds\n1,220\n2,443\n4,852\n")
 
     with pytest.raises(InputError, match="regime is not stated"):
         sc.load(table)
+
+
+def test_a_rate_has_one_efficiency_under_both_regimes(tmp_path: Path) -> None:
+    table = tmp_path / "rates.csv"
+    table.write_text("threads,tps\n1,220\n2,443\n4,852\n")
+    study = sc.load(table)
+
+    assert "regime-of-a-rate" in {finding.code for finding in study.findings}
+    rows = [sc.tabulate(sc.load(table, regime=regime)).row(4) for regime in ("strong", "weak")]
+    assert {row.efficiency.value for row in rows} == {sc.tabulate(study).row(4).efficiency.value}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +73,6 @@ def test_the_caption_states_the_regime(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("caption", ["", "Strong scaling beside weak scaling\n\n", "strong results\n\n"])
-def test_a_regime_that_the_caption_does_not_settle_is_asked_about(tmp_path: Path, caption: str) -> None:
+def test_a_regime_that_the_caption_does_not_settle_is_shown_by_the_times(tmp_path: Path, caption: str) -> None:
     (tmp_path / "t.md").write_text(caption + NODES_AND_CORES)
-    with pytest.raises(InputError, match="regime is not stated"):
-        sc.load(tmp_path / "t.md", k_column="Nodes")
+    assert "regime-from-times" in {finding.code for finding in sc.load(tmp_path / "t.md", k_column="Nodes").findings}

@@ -12,10 +12,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "guide" / "adding-a-law.md").read_text()
-BLOCK = re.compile(r'^ *```python title="(.+?)"\n(.*?)^ *```', re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r'^ *```(?:python|toml) title="(.+?)"\n(.*?)^ *```', re.MULTILINE | re.DOTALL)
 PAGE = """
 from tools import generate_docs as docs
-print(docs.law_page(docs.every_law()[0]))
+print(docs.law_page(docs.every_law()[-1]))
 """
 STUDY = "K,seconds\n" + "".join(f"{k},{max(100 / k, 10) * (1 + 0.01 * (k % 3))}\n" for k in (1, 2, 4, 8, 16, 32))
 
@@ -47,12 +47,8 @@ def test_the_guide_makes_a_law_with_its_test_and_its_page(tmp_path: Path) -> Non
 
 
 def follow(title: str, text: str, tree: Path) -> None:
-    """Write a file of the guide, or put a row into the dictionary that the title names."""
-    row = re.fullmatch(r"a row of (\w+) in (\S+)", title)
-    file = tree / (row[2] if row else title)
-    if row:
-        head = re.compile(rf"^{row[1]}\b.*= {{$", re.MULTILINE)
-        text, changed = head.subn(lambda match: f"{match[0]}\n    {text.rstrip()}", file.read_text())
-        assert changed == 1, f"{title}: no such dictionary"
+    """Write a file of the guide, or put a section at the end of the file that the title names."""
+    file = tree / title.removeprefix("a section of ")
+    before = f"{file.read_text()}\n" if title.startswith("a section of ") else ""
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
+    file.write_text(before + text)

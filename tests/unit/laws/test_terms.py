@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import InputError
-from scalecurve.explorer.questions.laws import laws_script
+from scalecurve.explorer.formulas import laws_script
 from scalecurve.laws import every_law, law, parse_law
 from scalecurve.laws.formula import formula, harmonic
 from scalecurve.laws.terms import OVERHEADS, TERMS

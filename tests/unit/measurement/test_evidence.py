@@ -39,7 +39,7 @@ def test_seconds_alone_are_enough(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ('{"begin": 1.0}\n', "did not write its last line"),
-        ("oops\n", "not JSON"),
+        ("oops\n", "not a JSON object"),
         ("[1]\n", "not a JSON object"),
         ('{"begin": 2, "end": 1}\n', "took -1"),
         ('{"seconds": 0}\n', "took 0"),

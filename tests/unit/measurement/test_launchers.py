@@ -12,14 +12,13 @@ import pytest
 
 from scalecurve.errors import InputError, RunError
 from scalecurve.measurement.launchers import LAUNCHERS, launcher_named
-from scalecurve.measurement.launchers.batch import SYSTEMS, Queue, await_code, lives, seconds_between
+from scalecurve.measurement.launchers.batch import Queue, await_code, lives, seconds_between, systems
 from scalecurve.measurement.launchers.direct import agents, flags, pinning, shape
 from scalecurve.measurement.launchers.functions import start_ray
 from scalecurve.measurement.launchers.slurm import (
     accounted,
     batch_script,
     cores_of_mask,
-    outcome_of,
     quoted,
     resource_flags,
     srun,
@@ -113,7 +112,7 @@ def test_flags_of_open_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_torchrun_shares_workers_out_over_nodes(tmp_path: Path) -> None:
     asked = settings(name="torchrun", workers_per_node=2, hosts=["a", "b"], wrap=["ssh", "{host}"], endpoint="a:29400")
-    started = list(agents(replace(job(tmp_path), threads=1), asked))
+    started = list(agents(replace(job(tmp_path), threads=1), asked, world()))
 
     assert shape(4, asked) == (2, 2)
     assert [each.argv[:2] for each in started] == [("ssh", "a"), ("ssh", "b")]
@@ -169,7 +168,7 @@ def test_flags_of_sbatch(tmp_path: Path) -> None:
 def test_a_job_that_leaves_the_queue_without_a_trace_has_failed(tmp_path: Path) -> None:
     here = world({"squeue": (0, ""), "scontrol": (0, "JobId=7 JobState=NODE_FAIL Reason=x")})
     asked = settings(name="slurm")
-    outcome: LaunchOutcome = outcome_of("7", tmp_path, job(tmp_path), asked, here)
+    outcome: LaunchOutcome = launcher_named("slurm").outcome_of("7", tmp_path, job(tmp_path), asked, here)
 
     assert outcome.status is RunStatus.FAILED
     assert outcome.error is not None
@@ -179,7 +178,9 @@ def test_a_job_that_leaves_the_queue_without_a_trace_has_failed(tmp_path: Path) 
 def test_a_job_that_runs_too_long_is_cancelled(tmp_path: Path) -> None:
     here = world({"squeue": (0, "RUNNING\n"), "scancel": (0, "")})
     (tmp_path / "began").write_text(str(here.clock.unix()))
-    outcome = outcome_of("7", tmp_path, job(tmp_path, timeout=5.0), settings(name="slurm"), here)
+    outcome = launcher_named("slurm").outcome_of(
+        "7", tmp_path, job(tmp_path, timeout=5.0), settings(name="slurm"), here
+    )
 
     assert outcome.status is RunStatus.TIMEOUT
     assert ("scancel", "7") in here.runner.captured  # type: ignore[attr-defined]
@@ -278,7 +279,7 @@ def test_the_script_of_a_site_tells_the_program_and_its_libraries() -> None:
     ],
 )
 def test_a_failed_question_says_nothing_about_the_job(system: str, code: int, text: str, answer: bool | None) -> None:
-    assert lives(code, text, SYSTEMS[system].alive) is answer
+    assert lives(code, text, systems()[system].alive) is answer
 
 
 def test_a_system_that_stays_silent_ends_the_measurement_and_keeps_the_job(tmp_path: Path) -> None:
@@ -292,9 +293,13 @@ def test_a_system_that_stays_silent_ends_the_measurement_and_keeps_the_job(tmp_p
 def test_slurm_in_an_outage_is_waited_for(tmp_path: Path) -> None:
     lost = (1, "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
     with pytest.raises(RunError, match="not answered"):
-        outcome_of("12", tmp_path, job(tmp_path), settings(name="slurm"), world({"squeue": lost}))
+        launcher_named("slurm").outcome_of(
+            "12", tmp_path, job(tmp_path), settings(name="slurm"), world({"squeue": lost})
+        )
     gone = (1, "slurm_load_jobs error: Invalid job id specified")
-    ended = outcome_of("12", tmp_path, job(tmp_path), settings(name="slurm"), world({"squeue": gone}))
+    ended = launcher_named("slurm").outcome_of(
+        "12", tmp_path, job(tmp_path), settings(name="slurm"), world({"squeue": gone})
+    )
     assert ended.status is RunStatus.FAILED
 
 

@@ -14,8 +14,8 @@ import pytest
 import scalecurve as sc
 from scalecurve.document import Cell, Column, Document, FindingList, Heading, Listing, Paragraph, table
 from scalecurve.findings import info, warning
-from scalecurve.render.terminal import Screen, cells, sketch, to_terminal, to_text
-from tests.reference_study import strong_study, weak_study
+from scalecurve.render.terminal import Screen, cells, to_terminal, to_text
+from tests.reference_study import strong_study
 
 ROOT = Path(__file__).parents[3]
 
@@ -107,20 +107,6 @@ def test_one_screen_by_default_and_all_of_it_without_a_height() -> None:
     assert "--verbose" not in to_terminal(document, Screen(width=80), whole=True)
 
 
-def test_the_sketch_shows_points_the_ideal_line_and_the_band() -> None:
-    drawn = sketch(sc.tabulate(strong_study()), Screen(width=80))
-    assert drawn is not None
-    assert drawn.count("●") == 7 + 1  # the points and the legend
-    assert widest(drawn) <= 80
-    ahead = sketch(sc.forecast(strong_study()), Screen(width=80))
-    assert ahead is not None
-    assert "░" in ahead
-    flat = sketch(sc.tabulate(weak_study()), Screen(width=60))
-    assert flat is not None
-    assert "E(K)" in flat
-    assert sketch(sc.cost(strong_study(), 2.5), Screen()) is None
-
-
 def on_a_terminal(*words: str, columns: int = 80, rows: int = 40, **more: str) -> str:
     """What a command prints on a pseudo-terminal of this size."""
     fcntl, pty, termios = (pytest.importorskip(name) for name in ("fcntl", "pty", "termios"))
@@ -144,12 +130,11 @@ def on_a_terminal(*words: str, columns: int = 80, rows: int = 40, **more: str) -
     return b"".join(pieces).decode().replace("\r\n", "\n")
 
 
-def test_a_real_terminal_gets_colours_a_sketch_and_nothing_a_file_wrote(tmp_path: Path) -> None:
+def test_a_real_terminal_gets_colours_and_nothing_a_file_wrote(tmp_path: Path) -> None:
     path = tmp_path / "evil.json"
     sc.save(sc.Study.from_samples({1: [1.0, 1.1], 2: [0.6, 0.7]}, regime="strong", name="x\x1b[2Jy"), path)
     text = on_a_terminal("table", str(path))
     assert "\x1b[31mbelow" in text or "\x1b[32mok" in text
-    assert "●" in text
     assert "\x1b[2J" not in text
     assert widest(text) <= 80
     assert "\x1b" not in on_a_terminal("table", str(path), NO_COLOR="1")

@@ -21,11 +21,14 @@ export class Chart {
   /** @param {(changes: Record<string, number>, done: boolean) => void} onChange  a handle was dragged */
   constructor(onChange) {
     this.onChange = onChange;
-    this.host = el("div", { class: "chart" });
+    this.paper = el("div");
     this.readout = el("div", { class: "readout", hidden: true });
+    this.host = el("div", { class: "chart" }, this.paper, this.readout);
+    /** Where the pointer is, in pixels. @type {{px: number, py: number} | null} */
+    this.pointer = null;
     this.legend = el("div", { class: "legend", role: "group", "aria-label": "Curves shown" });
     this.back = el("button", { type: "button", class: "unzoom", hidden: true, onclick: () => this.zoom(null) }, "Whole axis");
-    this.element = el("div", { class: "chart-box" }, this.host, this.readout, el("div", { class: "under" }, this.legend, this.back));
+    this.element = el("div", { class: "chart-box" }, this.host, el("div", { class: "under" }, this.legend, this.back));
     /** @type {ChartSpec | null} */
     this.spec = null;
     /** @type {Drawing | null} */
@@ -60,7 +63,8 @@ export class Chart {
     this.spec = spec;
     this.width ||= Math.round(this.host.clientWidth); // then told by the observer: asking again would lay the page out twice
     this.drawing = new Drawing(this.shown(spec), this.width || 640, false);
-    this.host.innerHTML = this.drawing.svg(); // every text inside went through `escape`
+    this.paper.innerHTML = this.drawing.svg(); // every text inside went through `escape`
+    if (this.pointer && !this.readout.hidden) this.read(this.pointer.px, this.pointer.py);
     this.host.dataset.drawn = String(Number(this.host.dataset.drawn ?? 0) + 1);
     this.showLegend(spec);
   }
@@ -162,6 +166,7 @@ export class Chart {
 
   /** The values under the pointer, with their intervals. @param {number} px @param {number} py */
   read(px, py) {
+    this.pointer = { px, py };
     if (!this.spec || !this.drawing) return;
     const { x, y, spec } = this.drawing;
     const read = spec.series.filter((series) => !series.quiet && series.kind !== "band");
@@ -224,6 +229,7 @@ class Drawing {
     this.legend = alone ? this.legendRows() : [];
     this.crowded = Boolean(spec.x.categories) && (spec.x.categories ?? []).some((name) => name.length * LETTER > (width - 70) / (spec.x.categories?.length ?? 1) - 4);
     this.drop = this.crowded ? LINE : 0;
+    if (width < NARROW) spec = this.spec = { ...spec, strip: [] }; // told by the readout
     const strip = (spec.strip?.length ?? 0) * LINE;
     const foot = 44 + this.drop + strip + this.legend.length * LINE;
     const [from, to] = [spec.x.min ?? -Infinity, spec.x.max ?? Infinity];
@@ -231,7 +237,7 @@ class Drawing {
     const yValues = [...visiblePoints.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y]),
       ...(spec.levels ?? []).map((level) => level.y ?? NaN), ...(spec.handles ?? []).map((mark) => mark.y ?? NaN)];
     const xValues = [...spec.series.flatMap((series) => series.points.map((point) => point.x)), ...(spec.handles ?? []).map((mark) => mark.x ?? NaN)];
-    const plot = Math.round(Math.min(330, Math.max(210, width * 0.44)));
+    const plot = Math.round(Math.min(spec.tall ? 430 : 330, Math.max(150, width * 0.44)));
     this.y = scale(spec.y, yValues, plot, 0, 42);
     const names = (spec.strip ?? []).map((row) => row.name.length);
     this.left = 30 + Math.max(...this.y.ticks.map((tick) => this.y.label(tick).length), ...names) * LETTER;

@@ -1,5 +1,5 @@
 // @ts-check
-/** Collective algorithms as rounds of messages, as `laws/collectives.py` has them, for the page without a server. */
+/** Collective algorithms as rounds of messages, as `laws/collectives.py` has them. */
 import { formatBytes, formatSeconds } from "./format.js";
 
 /** @typedef {{rounds: number, message: number, inside?: boolean}} Step */

@@ -195,7 +195,7 @@ export class Controls {
  */
 export function take(control, text, shown) {
   const typed = readNumber(text);
-  if (typed === null) return { value: null, words: `"${text.trim().slice(0, 40)}" is not a number; write ${shown(control.values?.[0] ?? control.min ?? 1)}, 13B, 4M, 5 % or 1,024` };
+  if (typed === null) return { value: null, words: `"${text.trim().slice(0, 40)}" is not a number; write ${shown(control.values?.[0] ?? control.min ?? 1)}, 13B, 70 billion, 4M, 5 %, 1,024 or 2 weeks` };
   const [least, most] = control.values ? [control.values[0], control.values[control.values.length - 1]] : [control.min ?? -Infinity, control.max ?? Infinity];
   const limited = Math.min(Math.max(typed, least), most);
   const value = control.values ? nearest(control, limited) : control.scale === "log2" ? 2 ** Math.round(Math.log2(limited)) : limited;
@@ -204,8 +204,17 @@ export function take(control, text, shown) {
   return { value, words: Math.abs(value - typed) > 1e-9 * Math.abs(typed) ? `took ${shown(value)}, the nearest to ${shown(typed)}` : "" };
 }
 
-/** `4M`, `1.5e9`, `13b`, `5%`, `1,024`, `$2.50`; null for anything else. @param {string} text */
+/** Words that multiply; a time is in days. @type {Record<string, number>} */
+const WORDS = { thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12, weeks: 7, week: 7, months: 30, month: 30 };
+
+/** `4M`, `1.5e9`, `13b`, `70 billion`, `2 weeks`, `5%`, `1,024`, `2,50`, `$2.50`; null for anything else. @param {string} text @returns {number | null} */
 export function readNumber(text) {
+  const spoken = /^(.*\d)\s*(thousand|million|billion|trillion|weeks?|months?)(?:\s+(?:tokens|parameters))?\s*$/i.exec(text);
+  if (spoken) {
+    const number = readNumber(spoken[1]);
+    return number === null ? null : number * WORDS[spoken[2].toLowerCase()];
+  }
+  if (/^\D*\d+,\d{1,2}(?!\d)\D*$/.test(text)) text = text.replace(",", "."); // a decimal comma
   const match = /^\s*\$?\s*([-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(ki|mi|gi|ti|[kmgbtpe%])?\s*(?:tokens?|parameters|gpus?|b|bytes|flop\/s|times|days?|s|years?)?\s*$/i.exec(text);
   if (!match) return null;
   const factors = /** @type {Record<string, number>} */ ({ k: 1e3, m: 1e6, g: 1e9, b: 1e9, t: 1e12, p: 1e15, e: 1e18, ki: 1024, mi: 1024 ** 2, gi: 1024 ** 3, ti: 1024 ** 4, "%": 0.01 });

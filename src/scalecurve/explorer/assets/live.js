@@ -1,21 +1,20 @@
 // @ts-check
 /**
- * The closed forms of laws and mechanisms, for the page without a server; each answer has the shape and the texts of the
- * Python question of the same name, and a test compares the two over a grid.  Training and studies come computed.
+ * The closed forms of laws and mechanisms, computed in the page; a test compares them with the commands that the page
+ * prints.  In a page without a server training and studies come computed.
  */
 import { collectives } from "./collectives.js";
 import { fixed, formatFlops, general, percents } from "./format.js";
-import { TIME, WORDS } from "./laws.js";
+import { NETWORKS, TIME, WORDS } from "./laws.js";
 
 /** What an exported page carries: nothing in the page of a server. @returns {any} */
 export const carried = () => /** @type {any} */ (globalThis).SCALECURVE ?? null;
 
 /** @type {Record<string, (body: any) => any>} */
-export const LIVE = { laws, "mechanisms/slowest": slowest, "mechanisms/depth": depth, "mechanisms/roofline": roofline, "mechanisms/collectives": (body) => collectives(body, carried().networks) };
+export const LIVE = { laws, "mechanisms/slowest": slowest, "mechanisms/depth": depth, "mechanisms/roofline": roofline, "mechanisms/collectives": (body) => collectives(body, NETWORKS) };
 
-/** The answer to a question, computed here or carried along. @param {string} name @param {any} body */
+/** The answer to a question about training or data that the page carries along. @param {string} name @param {any} body */
 export async function answerHere(name, body) {
-  if (LIVE[name]) return LIVE[name](body);
   const data = await unpacked();
   if (name === "training/choices") return data.choices;
   if (name === "data/cases") return { cases: data.cases };

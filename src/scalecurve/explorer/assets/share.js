@@ -24,7 +24,8 @@ async function toPng(source) {
 
 /** @param {TableData} table */
 export function toCsv(table) {
-  const field = (/** @type {string} */ text) => (/[",\n]/.test(text) || /^[=+@]|^-[^\d.]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
+  const safe = (/** @type {string} */ text) => (/^[=+@\t\r]|^-[^\d.]./.test(text) ? `'${text}` : text); // a spreadsheet must not compute it
+  const field = (/** @type {string} */ text) => (/[",\n\r]/.test(text) ? `"${safe(text).replace(/"/g, '""')}"` : safe(text));
   const rows = [table.columns.map((column) => column.header), ...table.rows.map((row) => row.map((cell) => cell.text))];
   return `${rows.map((row) => row.map(field).join(",")).join("\n")}\n`;
 }

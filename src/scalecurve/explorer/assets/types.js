@@ -75,6 +75,7 @@
  * @property {Array<{x: number, y: number, text: string, color?: string}>} [labels]  texts beside points
  * @property {Map<number, string[]>} [hints]  further lines of the readout at an x
  * @property {string} [pick]
+ * @property {boolean} [tall]  the one chart of its view
  *
  * @typedef {{text: string, tone?: string}} CellData
  * @typedef {object} TableData

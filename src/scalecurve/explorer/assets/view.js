@@ -11,6 +11,7 @@ import { PIN_NAMES } from "./state.js";
 /** @typedef {import("./types.js").Control} Control */
 
 const AGAIN = 1500; // milliseconds until a silent server is asked again
+const PATIENCE = 100; // milliseconds after which what is not recomputed turns grey
 
 export class View {
   /**
@@ -23,10 +24,15 @@ export class View {
     this.store = store;
     this.name = name;
     this.waiting = 0;
+    this.turn = 0; // changes so far
+    /** When each change was made that has no answer yet. @type {Map<number, number>} */
+    this.unanswered = new Map();
+    this.clock = 0;
     this.controls = new Controls(controls, store, name);
     this.summary = el("div", { class: "summary", role: "status", "aria-live": "polite" });
     this.problem = el("p", { class: "problem", role: "alert", hidden: true });
     this.taken = el("p", { class: "took", role: "status", hidden: true });
+    this.computing = el("p", { class: "computing", role: "status" });
     this.stage = el("div", { class: "stage" });
     this.commands = el("div", { class: "commands" });
     this.pins = el("ul");
@@ -34,7 +40,7 @@ export class View {
     this.lead = el("div", { class: "lead" });
     this.side = el("div", { class: "side" }, this.presetBox(presets), this.controls.element, el("div", { class: "pins" }, pin, this.pins));
     const foot = el("div", { class: "foot" }, this.commands);
-    this.element = el("div", { class: "view", role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }, this.taken, this.summary, this.problem,
+    this.element = el("div", { class: "view", role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }, this.taken, this.summary, this.computing, this.problem,
       el("div", { class: "split" }, el("div", { class: "left-half" }, this.side, foot), el("div", { class: "right-half" }, this.lead, this.stage)));
   }
 
@@ -65,15 +71,45 @@ export class View {
     this.mend();
     this.controls.show();
     this.showPins();
+    this.unanswered.set(this.turn += 1, performance.now());
+    this.watch();
     latest(this.name, async () => {
+      const turn = this.turn;
       try {
         await this.refresh();
         this.fresh();
       } catch (error) {
         this.stale(error);
       }
+      for (const each of this.unanswered.keys()) if (each <= turn) this.unanswered.delete(each);
+      this.watch();
     });
   }
+
+  /** Grey as soon as a change has waited too long for its answer. */
+  watch() {
+    clearTimeout(this.clock);
+    const [oldest] = this.unanswered.values();
+    const left = oldest === undefined ? Infinity : oldest + PATIENCE - performance.now();
+    this.pending(left <= 0);
+    if (left > 0 && left < Infinity) this.clock = setTimeout(() => this.watch(), left);
+  }
+
+  /** What is shown answers other settings, until the answer comes: nothing of it can be saved. @param {boolean} waits */
+  pending(waits) {
+    this.element.classList.toggle("pending", waits);
+    const words = waits ? `computing ${this.subject} ...` : "";
+    if (this.computing.textContent !== words) this.computing.textContent = words;
+    this.lock();
+  }
+
+  lock() {
+    const outdated = this.element.matches(".pending, .stale");
+    for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (this.element.querySelectorAll("[data-share]"))) button.disabled = outdated || Boolean(button.closest(".panel.stale"));
+  }
+
+  /** What is being computed, in a word or two. */
+  get subject() { return "the answer"; }
 
   /** What a link or a worked case asks for and this page does not have becomes the usual; the page says what it took. */
   mend() {
@@ -95,6 +131,7 @@ export class View {
   fresh() {
     this.problem.hidden = true;
     this.element.classList.remove("stale");
+    this.lock();
   }
 
   /** What is shown is not the answer to the settings: grey it, say why, and try again if the server is silent. @param {unknown} error */
@@ -105,6 +142,7 @@ export class View {
     this.problem.textContent = `${silent ? `${words}: trying again by itself.` : words}${kept}`;
     this.problem.hidden = false;
     this.element.classList.add("stale");
+    this.lock();
     if (silent) this.wait();
   }
 

@@ -24,7 +24,7 @@ from scalecurve.fitting.fit import fitted_curve
 from scalecurve.forecasting.rows import band
 from scalecurve.formats.loading import load_any
 from scalecurve.formats.reading import ReadOptions
-from scalecurve.render.report.material import Material, answer, how_far, what_to_do
+from scalecurve.render.report.material import Material, answer
 from scalecurve.study import StudySet
 from scalecurve.study.file import json_bytes, set_to_dict, study_to_dict
 
@@ -45,7 +45,9 @@ class DataRequest(Request):
 
     text: str = Field(max_length=MOST_TEXT, description="the file's content")
     name: str = Field("pasted.csv", max_length=200, description="the file's name; only shown")
-    regime: Literal["strong", "weak"] | None = Field(None, description="never guessed; a study file states its own")
+    regime: Literal["strong", "weak"] | None = Field(
+        None, description="strong where times fall; a study file states its own"
+    )
     threshold: float = Field(0.7, gt=0, lt=10, description="efficiency floor")
     rule: Literal["efficiency", "marginal", "knee"] = Field("efficiency", description="the bend's rule")
     level: float = Field(0.95, gt=0, lt=1, description="level of the intervals")
@@ -100,13 +102,16 @@ class CostRequest(DataRequest):
     deadline_hours: float | None = Field(None, gt=0, le=1e7)
 
 
-def page_text(source: StudyLike, loaded: Study | StudySet) -> tuple[str, str]:
-    """A study's name and its text for the page: that of a plain table in UTF-8, else of a study file made from it."""
+def page_study(source: StudyLike, regime: str | None) -> dict[str, str]:
+    """A study as the page opens it: its name, its text (that of a plain table in UTF-8, else of a study file made from
+    it) and its regime."""
+    loaded = load_any(source, regime=regime)
     if isinstance(source, str | Path) and Path(source).suffix in (".csv", ".tsv", ".txt") and Path(source).is_file():
         with suppress(FormatError):  # text in another encoding
-            return Path(source).name, read_text(Path(source))
+            return {"name": Path(source).name, "text": read_text(Path(source)), "regime": str(loaded.regime)}
     content = set_to_dict(loaded) if isinstance(loaded, StudySet) else study_to_dict(loaded)
-    return f"{loaded.name or 'study'}.json", json_bytes(content).decode()
+    text = json_bytes(content).decode()
+    return {"name": f"{loaded.name or 'study'}.json", "text": text, "regime": str(loaded.regime)}
 
 
 @contextmanager
@@ -130,9 +135,8 @@ def _is_study(text: str) -> bool:
 def _load(text: str, name: str, regime: str | None) -> Study | StudySet:
     with _as_file(text, name) as path:
         loaded = load_any(path, regime=None if _is_study(text) else regime)
-    samples = sum(
-        len(study.samples) for study in (loaded.studies.values() if isinstance(loaded, StudySet) else [loaded])
-    )
+    studies = loaded.studies.values() if isinstance(loaded, StudySet) else [loaded]
+    samples = sum(len(study.samples) for study in studies)
     if samples > MOST_SAMPLES:
         hint = f"the page takes {MOST_SAMPLES}; the command line takes all"
         raise InputError(Fault("too many samples", value=str(samples), remedy=hint))
@@ -179,7 +183,7 @@ def answer_table(request: DataRequest) -> dict[str, Any]:
         "table": table.to_dict(),
         "html": html_of(table.document()),
         "shown": table_of(table.document()),
-        "sentences": [how_far(material), what_to_do(material)],  # the cause takes longer and comes with the diagnosis
+        "sentences": list(material.table.answer.lines()),  # the cause takes longer and comes with the diagnosis
         "commands": [request.command("table", settings), request.command("report", "-o report.html")],
     }
 
@@ -215,7 +219,7 @@ def answer_audit(request: DataRequest) -> dict[str, Any]:
     """The audit of the file as the command reads it: a table is a claim, a study file brings its own regime."""
     with _as_file(request.text, request.file) as path:
         regime = None if _is_study(request.text) else request.regime
-        options = ReadOptions.checked(regime, series=request.curve or None)
+        options = ReadOptions.checked(regime=regime, series=request.curve or None)
         audit = sc.audit(load_claim(path, options=options))
     return {"audit": audit.to_dict(), "html": html_of(audit.document()), "commands": [request.command("audit")]}
 
@@ -258,11 +262,11 @@ def answer_cost(request: CostRequest) -> dict[str, Any]:
 
 
 QUESTIONS = {
-    "data/cases": Question("Worked cases to open.", Nothing, cases),
-    "data/table": Question("T, S and E of a study with intervals, and its bend.", DataRequest, answer_table),
-    "data/diagnosis": Question("Why the curve bends.", DataRequest, answer_diagnosis),
-    "data/audit": Question("Whether the numbers may be believed: the checklist.", DataRequest, answer_audit),
-    "data/fits": Question("Laws fitted to a study, ranked, with their curves.", DataRequest, answer_fits),
-    "data/forecast": Question("T, S and E beyond the largest K measured.", ForecastRequest, answer_forecast),
-    "data/cost": Question("What a result costs at every K.", CostRequest, answer_cost),
+    "data/cases": Question(Nothing, cases),
+    "data/table": Question(DataRequest, answer_table),
+    "data/diagnosis": Question(DataRequest, answer_diagnosis),
+    "data/audit": Question(DataRequest, answer_audit),
+    "data/fits": Question(DataRequest, answer_fits),
+    "data/forecast": Question(ForecastRequest, answer_forecast),
+    "data/cost": Question(CostRequest, answer_cost),
 }

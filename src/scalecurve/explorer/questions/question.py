@@ -1,4 +1,4 @@
-"""A question has a name, the shape of what is asked, and a function that answers; `find` and `describe` know them all.
+"""A question has a name, the shape of what is asked, and a function that answers; `find` knows them all.
 
 The name is the end of the address (`/api/<name>`), its first word the module that answers.  Modules are loaded when
 first asked, so that the first answer does not wait for what other views need.
@@ -16,19 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from scalecurve.document import Document, Table
 from scalecurve.render.html import fragment
 
-TOPICS = ("laws", "data", "mechanisms", "training")
-SCHEMA = "#/components/schemas/{model}"
-ERRORS = {
-    "403": "a request from another site",
-    "404": "no such question",
-    "408": "the question did not arrive in time",
-    "413": "the question is too large",
-    "415": "the question is not JSON",
-    "421": "the Host is not one of this server's names",
-    "422": "the question is wrong or refused; `error` says why",
-    "501": "an optional part is not installed",
-    "503": "busy, or the answer would take too long",
-}
+TOPICS = ("data", "training")
 
 
 class Request(BaseModel):
@@ -43,46 +31,17 @@ class Nothing(Request):
 
 @dataclass(frozen=True)
 class Question:
-    summary: str
     request: type[Request]
     answer: Callable[[Any], Any]
 
 
 def find(name: str) -> Question | None:
     """The question of this name."""
-    if name == "openapi":
-        return Question("This description.", Nothing, lambda _: describe())
     topic = name.partition("/")[0]
-    return _questions_of(topic).get(name) if topic in TOPICS else None
-
-
-def all_questions() -> dict[str, Question]:
-    return {name: question for topic in TOPICS for name, question in _questions_of(topic).items()}
-
-
-def _questions_of(topic: str) -> dict[str, Question]:
+    if topic not in TOPICS:
+        return None
     questions: dict[str, Question] = import_module(f"scalecurve.explorer.questions.{topic}").QUESTIONS
-    return questions
-
-
-def describe() -> dict[str, Any]:
-    """An OpenAPI 3.1 document, made from the questions themselves so that it cannot fall behind."""
-    message = {"error": {"type": "string"}, "refused": {"type": "string"}}
-    schemas: dict[str, Any] = {"Error": {"type": "object", "required": ["error"], "properties": message}}
-    problem = {"application/json": {"schema": {"$ref": SCHEMA.format(model="Error")}}}
-    result = {"description": "the answer", "content": {"application/json": {"schema": {"type": "object"}}}}
-    responses = {"200": result} | {code: {"description": words, "content": problem} for code, words in ERRORS.items()}
-    paths = {}
-    for name, question in all_questions().items():
-        model = question.request.__name__
-        schema = question.request.model_json_schema(ref_template=SCHEMA)
-        schemas |= schema.pop("$defs", {}) | {model: schema}
-        body = {"application/json": {"schema": {"$ref": SCHEMA.format(model=model)}}}
-        operation = {"operationId": name.replace("/", "_"), "summary": question.summary, "responses": responses}
-        paths[f"/api/{name}"] = {"post": operation | {"requestBody": {"required": True, "content": body}}}
-    description = "The questions the explorer's page asks. Each is a POST of JSON."
-    info = {"title": "scalecurve explorer", "version": "1", "description": description}
-    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
+    return questions.get(name)
 
 
 def html_of(document: Document) -> str:
@@ -98,12 +57,3 @@ def table_of(document: Document) -> dict[str, Any]:
         "columns": [{"header": column.header, "align": column.align} for column in block.columns],
         "rows": [[{"text": cell.text, "tone": cell.tone} for cell in row] for row in block.rows],
     }
-
-
-def doublings(largest: int, first: int = 1) -> list[int]:
-    """`first`, twice it, four times it ... and `largest`."""
-    workers = []
-    while first < largest:
-        workers.append(first)
-        first *= 2
-    return [*workers, largest]

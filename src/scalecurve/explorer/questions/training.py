@@ -8,6 +8,7 @@ the page says so.
 from __future__ import annotations
 
 import itertools
+import math
 import shlex
 import tempfile
 import tomllib
@@ -23,7 +24,7 @@ from pydantic import Field
 from scalecurve.errors import InputError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, table_of
 from scalecurve.training.answers.curve import PlanRow
-from scalecurve.training.answers.evaluation import LEFT_OUT, evaluate_jobs
+from scalecurve.training.answers.evaluation import LEFT_OUT, StepOutcome, TrainingJob, evaluate_jobs
 from scalecurve.training.answers.plan import Plan, sweep
 from scalecurve.training.inputs.cluster import read_cluster
 from scalecurve.training.inputs.layout import Layout
@@ -250,18 +251,12 @@ def _row(row: PlanRow, deadline: float = 0.0) -> dict[str, Any]:
     values = row.to_dict()
     one = row.outcome
     slow, fast = one.step.high or one.seconds, one.step.low or one.seconds
-    ends = {}
-    for name, value, rising in (
-        ("useful_efficiency", row.useful_efficiency, False), ("efficiency", one.efficiency, False),
-        ("mfu", one.mfu, False),
-        ("tokens_per_second", one.tokens_per_second, False), ("run_seconds", row.run_seconds, True),
-        ("run_usd", row.run_usd, True),
-    ):  # fmt: skip
-        if value is not None:
-            low, high = value * one.seconds / slow, value * one.seconds / fast
-            if rising:
-                low, high = value * fast / one.seconds, value * slow / one.seconds
-            ends[name] = [low, min(high, 1.0) if name.endswith("efficiency") else high]
+    shares = {name: (values[name], 1.0) for name in ("useful_efficiency", "efficiency")}
+    rates = shares | {name: (values[name], math.inf) for name in ("mfu", "tokens_per_second")}
+    ends = {name: [value * one.seconds / slow, min(value * one.seconds / fast, most)]
+            for name, (value, most) in rates.items() if value is not None}  # fmt: skip
+    ends |= {name: [values[name] * fast / one.seconds, values[name] * slow / one.seconds]
+             for name in ("run_seconds", "run_usd") if values[name] is not None}  # fmt: skip
     chance = row.chance_within(deadline) if deadline else None
     shown = {name: values[name] for name in SHOWN}
     return shown | {
@@ -290,44 +285,47 @@ def layout_changes(rows: Sequence[PlanRow]) -> list[tuple[str, str]]:
 
     Where nothing changed, or the model itself grew, both texts say less or nothing.
     """
-    changes: list[tuple[str, str]] = [("", "")]
-    pairs: list[tuple[int, PlanRow, PlanRow]] = []
-    jobs = []
-    for before, row in itertools.pairwise(rows):
-        old, new = before.outcome.layout, row.outcome.layout
-        names = [name for name in ("tp", "pp", "cp", "ep") if getattr(old, name) != getattr(new, name)]
-        change = ", ".join(f"{name} {getattr(old, name)} to {getattr(new, name)}" for name in names)
-        changes.append((change, ""))
-        if not change:
-            continue
-        replicas, rest = divmod(row.gpus, old.tp * old.pp * old.cp)
-        if before.outcome.job.model != row.outcome.job.model:
-            changes[-1] = (change, "the model grew")
-        elif rest or new.sequences % replicas:
-            changes[-1] = (
-                change,
-                f"{new.sequences:,} sequences do not divide over {replicas:,} replicas of the old split",
-            )
-        else:
-            micro = max(
-                size for size in (1, 2, 4, 8, 16) if size <= old.micro and new.sequences % (replicas * size) == 0
-            )
-            steps = new.sequences // (replicas * micro)
-            chunks = old.interleave if steps % old.pp == 0 else 1
-            kept = replace(old, dp=replicas, micro=micro, accumulation=steps, interleave=chunks, shard=None)
-            pairs.append((len(changes) - 1, before, row))
-            jobs.append(replace(row.outcome.job, layout=kept))
-    outcomes = evaluate_jobs(jobs, rows[0].outcome.calibration) if jobs else []
-    for (place, _, row), kept_one in zip(pairs, outcomes, strict=True):
-        slower = kept_one.seconds / row.step_seconds - 1.0
-        if kept_one.memory_share > USABLE:
-            why = f"the old split would need {kept_one.memory_text}"
-        elif slower > 0.005:
-            why = f"the old split on {row.gpus:,} would take {100 * slower:.0f} % longer"
-        else:
-            why = f"within {100 * abs(slower):.0f} % of the old split, and simpler by the planner's rule"
-        changes[place] = (changes[place][0], why)
-    return changes
+    changes = ["", *(_change(before.outcome.layout, row.outcome.layout) for before, row in itertools.pairwise(rows))]
+    kept = [
+        _kept(before, row) if change else ""
+        for change, (before, row) in zip(changes[1:], itertools.pairwise(rows), strict=True)
+    ]
+    jobs = [job for job in kept if not isinstance(job, str)]
+    outcomes = iter(evaluate_jobs(jobs, rows[0].outcome.calibration) if jobs else [])
+    reasons = [
+        job if isinstance(job, str) else _reason(next(outcomes), row) for job, row in zip(kept, rows[1:], strict=True)
+    ]
+    return list(zip(changes, ["", *reasons], strict=True))
+
+
+def _change(old: Layout, new: Layout) -> str:
+    names = [name for name in ("tp", "pp", "cp", "ep") if getattr(old, name) != getattr(new, name)]
+    return ", ".join(f"{name} {getattr(old, name)} to {getattr(new, name)}" for name in names)
+
+
+def _kept(before: PlanRow, row: PlanRow) -> TrainingJob | str:
+    """The job with the split of the P before and more replicas, or why there is none."""
+    old, sequences = before.outcome.layout, row.outcome.layout.sequences
+    if before.outcome.job.model != row.outcome.job.model:
+        return "the model grew"
+    replicas, rest = divmod(row.gpus, old.tp * old.pp * old.cp)
+    if rest or sequences % replicas:
+        return f"{sequences:,} sequences do not divide over {replicas:,} replicas of the old split"
+    micro = max(size for size in (1, 2, 4, 8, 16) if size <= old.micro and sequences % (replicas * size) == 0)
+    steps = sequences // (replicas * micro)
+    chunks = old.interleave if steps % old.pp == 0 else 1
+    layout = replace(old, dp=replicas, micro=micro, accumulation=steps, interleave=chunks, shard=None)
+    return replace(row.outcome.job, layout=layout)
+
+
+def _reason(kept: StepOutcome, row: PlanRow) -> str:
+    """Why the split of a row was preferred to the old one."""
+    slower = kept.seconds / row.step_seconds - 1.0
+    if kept.memory_share > USABLE:
+        return f"the old split would need {kept.memory_text}"
+    if slower > 0.005:
+        return f"the old split on {row.gpus:,} would take {100 * slower:.0f} % longer"
+    return f"within {100 * abs(slower):.0f} % of the old split, and simpler by the planner's rule"
 
 
 def _laws(asked: TrainingRequest) -> list[dict[str, Any]]:
@@ -384,6 +382,6 @@ def transformer_of_size(parameters: float) -> Transformer:
 
 
 QUESTIONS = {
-    "training": Question("The best split of a training run at every P.", TrainingRequest, answer),
-    "training/choices": Question("Models, shapes, clusters, laws and published points.", Nothing, choices),
+    "training": Question(TrainingRequest, answer),
+    "training/choices": Question(Nothing, choices),
 }

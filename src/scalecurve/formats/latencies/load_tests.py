@@ -1,55 +1,64 @@
-"""HTTP load generators as they print or export: wrk, wrk2, hey, oha, k6.
+"""HTTP load generators as they print or export: one engine for reports, by the rows `record` of readers.toml.
 
-wrk, oha and the summaries of hey and k6 state percentiles only; wrk2's detailed spectrum is a histogram; `hey -o csv`
-and k6 `--out json` list every request.
+wrk, hey, oha, ab, autocannon, vegeta, bombardier, locust and the summaries of k6 state percentiles only; wrk2's
+spectrum and .hgrm are histograms; `hey -o csv`, k6 `--out json` and `--out csv` list every request.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from scalecurve.errors import Fault, FormatError
-from scalecurve.findings import Finding, warning
-from scalecurve.formats.columns import as_count, as_float
+from scalecurve.findings import Finding, info, warning
+from scalecurve.formats.columns import TIME_UNITS, as_count, as_dict, as_float
 from scalecurve.formats.latencies import Records
-from scalecurve.formats.reading import MOST_FAULTS, FormatNote, Reader, ReadOptions
+from scalecurve.formats.reading import MOST_FAULTS, Reader, ReadOptions
+from scalecurve.formats.rows import Row, pattern, plain_texts, reader, row_of
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.units import parse_seconds
 
-_WRK_TARGET = re.compile(r"Running .*? test @ (?P<url>\S+)")
-_WRK_PLACES = re.compile(r"(?P<threads>\d+) threads? and (?P<connections>\d+) connections?")
-_WRK_LINE = re.compile(r"^\s*(?P<share>\d+(?:\.\d+)?)%\s+(?P<value>[\d.]+)(?P<unit>us|ms|s|m|h)\s*$", re.MULTILINE)
-_WRK_LONGEST = re.compile(r"^\s*Latency\s+\S+\s+\S+\s+(?P<most>[\d.]+(?:us|ms|s|m|h))\s", re.MULTILINE)
-_WRK_TOTAL = re.compile(r"(?P<count>\d+) requests in (?P<time>[\d.]+(?:us|ms|s|m|h))")
-_WRK_SPECTRUM = re.compile(
-    r"^\s*(?P<value>[\d.]+)\s+(?P<share>[01]\.\d+)\s+(?P<count>\d+)\s+(?:[\d.]+|inf)\s*$", re.MULTILINE
-)
-_WRK_SOCKET = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)")
-_WRK_STATUS = re.compile(r"Non-2xx or 3xx responses: (\d+)")
-_HEY_CSV = "response-time,DNS+dialup"
 SECONDS_OFF = 0.05  # more than rounding: the rate is of something else than the count
-_PRINTED_RATE = re.compile(r"^\s*Requests(?: per second|/sec):\s+(?P<rate>[\d.]+)", re.MULTILINE)
-_HEY_TOTAL = re.compile(r"^\s*Total:\s+(?P<seconds>[\d.]+) secs", re.MULTILINE)
-_HEY_LINE = re.compile(r"^\s*(?P<share>\d+)%+ in (?P<value>[\d.]+) secs", re.MULTILINE)
-_HEY_STATUS = re.compile(r"^\s*\[(?P<code>\d{3})\]\s+(?P<count>\d+) responses", re.MULTILINE)
-_HEY_FAILED = re.compile(r"^\s*\[(?P<count>\d+)\]\s+\S", re.MULTILINE)
-_K6_METRIC = "http_req_duration"
-_K6_SHARE = re.compile(r"p\((?P<share>[\d.]+)\)")
+MILLI = 1e-3
+_HEADS = re.compile(r"^([A-Z][\w ]*?)\s+\[([^\]]*)\]\s+(.*)$", re.MULTILINE)
+_HGRM_LINE = re.compile(r"^\s*([\d.]+)[\s,]+([01]\.\d+)[\s,]+(\d+)(?:[\s,]+(?:[\d.]+|inf|Infinity))?\s*$", re.MULTILINE)
+_DURATION = "http_req_duration"
 
 
-def exact_seconds(seconds: float, count: int, text: str) -> float | None:
-    """The length of a test by its count and the rate that the tool prints, which has more digits than the seconds."""
-    match = _PRINTED_RATE.search(text)
-    exact = count / float(match["rate"]) if match and float(match["rate"]) > 0 else seconds
-    return (exact if abs(exact - seconds) <= SECONDS_OFF * seconds else seconds) or None
+def report(name: str) -> Reader[Records]:
+    """The reader of one tool's report."""
+
+    def read(source: Source, options: ReadOptions) -> Records:
+        row = row_of(name)
+        text = _headed(plain_texts(source)[0])
+        found = next((parts for spec in row["record"] if (parts := _parts(spec, text))), None)
+        if found is None:
+            raise FormatError(Fault(row.get("empty", "the report is not complete"), remedy=row.get("remedy")))
+        spec, values = found
+        measured = values["histogram"] is not None
+        tool = "wrk2" if measured else row.get("provenance", {}).get("tool", row["title"])
+        values = {"name": source.stem, "intended_rate": options.rate} | values
+        record = LatencyRecord(
+            open_loop=row.get("open", False),
+            provenance=_by(tool, source),
+            findings=(*([closed_loop(tool)] if row.get("closed") and not measured else []), *_notices(spec, text)),
+            **values,
+        )
+        return (record,)
+
+    return reader(name, read)
+
+
+def _by(tool: str, source: Source) -> Provenance:
+    return Provenance(source=source.file_name, tool=tool)
 
 
 def closed_loop(tool: str) -> Finding:
@@ -58,250 +67,269 @@ def closed_loop(tool: str) -> Finding:
     return warning("closed-loop", text, remedy=remedy)
 
 
-PRINTED = "Req/Bytes counts sampled"  # by autocannon, below the lines that wrk prints as well
+def _headed(text: str) -> str:
+    """Lines `Latencies [50, max] 1ms, 2ms` of vegeta as `Latencies.50 = 1ms`; other text as it is."""
+
+    def lines(match: re.Match[str]) -> str:
+        if match[2] == "code:count":
+            pairs = [pair.split(":", 1) for pair in match[3].split() if ":" in pair]
+        else:
+            pairs = [list(pair) for pair in zip(match[2].split(", "), match[3].split(", "), strict=False)]
+        return "\n".join(f"{match[1]}.{name} = {value.strip()}" for name, value in pairs)
+
+    return _HEADS.sub(lines, text)
 
 
-def recognise_wrk(source: Source) -> str | None:
-    is_wrk = "Running " in source.head_text and " test @ " in source.head_text and PRINTED not in source.head_text
-    return "the lines of wrk" if is_wrk else None
-
-
-def read_wrk(source: Source, options: ReadOptions) -> Records:
-    """One run.  The intended rate (wrk2 -R) is not printed and must be stated."""
-    text = source.text
-    total, target, places = _WRK_TOTAL.search(text), _WRK_TARGET.search(text), _WRK_PLACES.search(text)
-    if target is None or total is None:
-        remedy = "expected 'Running ... test @ URL' and '... requests in ...'; run wrk with --latency"
-        raise FormatError(Fault("not the complete output of wrk; it may be truncated", remedy=remedy))
-    # wrk2's spectrum: values in milliseconds with cumulative counts.
-    spectrum = [(float(m["value"]) / 1e3, int(m["count"])) for m in _WRK_SPECTRUM.finditer(text)]
-    counts = np.maximum(np.diff(np.array([0, *(count for _, count in spectrum)])), 0)
-    histogram = Histogram.from_counts([value for value, _ in spectrum], counts) if spectrum else None
-    percentiles = {
-        round(float(m["share"]) / 100, 9): parse_seconds(m["value"] + m["unit"]) for m in _WRK_LINE.finditer(text)
+def _parts(spec: Row, text: str) -> tuple[Row, dict[str, Any]] | None:
+    """What one layout finds in the text; None where it has no latencies, or lacks what it needs."""
+    unit = TIME_UNITS[spec.get("unit", "s")]
+    histogram = _spectrum(spec, text, unit)
+    stated = _shares(spec, text, unit)
+    most = _first(spec.get("most", ()), text)
+    if most and not stated and histogram is None:
+        stated = {1.0: _seconds(most, unit)}
+    numbers: dict[str, Any] = {
+        key: _first(spec[key], text) for key in ("name", "rate", "connections", "timeouts", "sent") if key in spec
     }
-    longest = _WRK_LONGEST.search(text)
-    if not percentiles and histogram is None and longest is not None:  # run without --latency
-        percentiles = {1.0: parse_seconds(longest["most"])}
-    if not percentiles and histogram is None:
-        raise FormatError(Fault("no latency distribution", remedy="run wrk with --latency"))
-    socket, status = _WRK_SOCKET.search(text), _WRK_STATUS.search(text)
-    record = LatencyRecord(
-        name=target["url"],
-        histogram=histogram,
-        stated=percentiles,
-        count=int(total["count"]),
-        seconds=exact_seconds(parse_seconds(total["time"]), int(total["count"]), text),
-        errors=sum(int(n) for n in (socket.groups() if socket else ())) + (int(status[1]) if status else 0),
-        intended_rate=options.rate,
-        connections=int(places["connections"]) if places else None,
-        provenance=Provenance(source=source.file_name, tool="wrk2" if histogram else "wrk"),
-        findings=() if histogram else (closed_loop("wrk"),),
+    numbers["count"] = sum(int(float(number)) for number in _all(spec["count"], text)) or None
+    lengths = [_all(spec.get(key, ()), text)[:1] for key in ("seconds", "wait")]
+    numbers["seconds"] = sum(_seconds(length[0], unit if "wait" in spec else 1.0) for length in lengths if length)
+    if not (stated or histogram) or not all(numbers.get(key) for key in spec["needs"]):
+        return None
+    numbers["seconds"] = _exact(numbers["seconds"], numbers["count"], as_float(numbers.pop("rate", None)))
+    numbers["errors"] = _errors(spec, text, numbers["count"])
+    for key in ("connections", "timeouts"):
+        numbers[key] = int(numbers[key]) if numbers.get(key) else None
+    if "sent" in spec:
+        numbers["intended_rate"] = as_float(numbers.pop("sent"))
+    return spec, {"stated": stated, "histogram": histogram, **numbers}
+
+
+def _shares(spec: Row, text: str, unit: float) -> dict[float, float]:
+    """The percentiles by share, in seconds."""
+    place = pattern(spec["of"]).search(text) if "of" in spec else None
+    part = place[1] if place else text
+    shares = {}
+    for match in pattern(spec["shares"]).finditer(part):
+        own = TIME_UNITS.get(match.groupdict().get("unit") or "", unit)
+        percent = 100.0 if match["share"] == "max" else float(match["share"].replace("_", "."))
+        shares[round(percent / 100, 9)] = _seconds(match["value"], own)
+    if "median" in spec and (median := _first(spec["median"], part)):
+        shares[0.5] = _seconds(median, unit)
+    return dict(sorted(shares.items()))
+
+
+def _errors(spec: Row, text: str, count: int | None) -> int | None:
+    """The answers that were no good: added up, or their share of all."""
+    if "failed_share" not in spec:
+        return sum(int(number) for find in spec["errors"] for number in _all(find, text))
+    share = as_float(_first(spec["failed_share"], text))
+    return None if share is None or count is None else round(count * share / (100 if spec.get("percent") else 1))
+
+
+def _all(finds: Any, text: str) -> list[str]:
+    """The first groups of all matches, of the first pattern that has any."""
+    patterns = (finds,) if isinstance(finds, str) else finds
+    return next((found for find in patterns if (found := [m[1] for m in pattern(find).finditer(text)])), [])
+
+
+def _first(finds: Any, text: str) -> str | None:
+    return next(iter(_all(finds, text)), None)
+
+
+def _seconds(text: str, unit: float) -> float:
+    """A duration with its unit, or a number of units."""
+    return parse_seconds(text) if re.search(r"[a-zµ]", text.replace("e", "")) else float(text) * unit
+
+
+def _exact(seconds: float, count: int | None, rate: float | None) -> float | None:
+    """The length of a test by its count and the rate that the tool prints, which has more digits than the seconds."""
+    if not count or not rate:
+        return seconds or None
+    exact = count / rate
+    return exact if not seconds or abs(exact - seconds) <= SECONDS_OFF * seconds else seconds
+
+
+def _spectrum(spec: Row, text: str, unit: float) -> Histogram | None:
+    """A printed histogram: values with cumulative counts."""
+    rows = (
+        [(float(m["value"]), int(m["count"])) for m in pattern(spec["spectrum"]).finditer(text)]
+        if "spectrum" in spec
+        else []
     )
-    return (record,)
+    return _cumulative(rows, unit) if rows else None
 
 
-def recognise_hey(source: Source) -> str | None:
-    if source.head_text.lstrip().startswith(_HEY_CSV):
-        return "the header of hey -o csv"
-    return "hey's response time histogram" if "Response time histogram:" in source.head_text else None
+def _cumulative(rows: list[tuple[float, int]], unit: float) -> Histogram:
+    counts = np.maximum(np.diff(np.array([0, *(count for _, count in rows)])), 0)
+    return Histogram.from_counts([value * unit for value, _ in rows], counts)
+
+
+def _notices(spec: Row, text: str) -> Iterator[Finding]:
+    notice = spec.get("notice")
+    if notice and (number := _first(notice["find"], text)):
+        yield info(notice["code"], notice["message"].format(number), remedy=notice["remedy"])
+
+
+@dataclass
+class Requests:
+    """Every request of a test, in seconds; `moments` are when they began or ended, `users` the most clients."""
+
+    samples: list[float] = field(default_factory=list)
+    good: list[float] = field(default_factory=list)
+    moments: list[float] = field(default_factory=list)
+    users: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+    def add(self, seconds: float, moment: float, *, good: bool) -> None:
+        self.samples.append(seconds)
+        self.moments.append(moment)
+        if good:
+            self.good.append(seconds)
+
+    def records(self, source: Source, tool: str, *, begin: float | None = None, closed: bool = False) -> Records:
+        """The record of these requests; every damaged row is a fault."""
+        if self.faults or not self.samples:
+            raise FormatError(self.faults[:MOST_FAULTS] or [Fault(f"no requests in the file of {tool}")])
+        record = LatencyRecord(
+            name=source.stem,
+            histogram=Histogram.of(self.samples),
+            good=Histogram.of(self.good) if self.good else Histogram.empty(),
+            seconds=(max(self.moments) - (min(self.moments) if begin is None else begin)) or None,
+            errors=len(self.samples) - len(self.good),
+            connections=self.users or None,
+            provenance=_by(tool, source),
+            findings=(closed_loop(tool),) if closed else (),
+        )
+        return (record,)
+
+
+def _rows_of(source: Source, requests: Requests) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows of a CSV or of JSON Lines with the numbers of their lines."""
+    if source.looks_like_json:
+        if source.json_lines is None:
+            requests.faults.append(Fault("a line is not a JSON object", remedy="the file may be cut short"))
+        yield from enumerate(source.json_lines or [], 1)
+    else:
+        yield from enumerate(csv.DictReader(source.text.lstrip().splitlines()), 2)
 
 
 def read_hey(source: Source, options: ReadOptions) -> Records:
     """The summary as printed, or the CSV of samples."""
-    common: dict[str, Any] = {
-        "name": source.stem,
-        "provenance": Provenance(source=source.file_name, tool="hey"),
-        "findings": (closed_loop("hey"),),
-    }
-    if source.text.lstrip().startswith(_HEY_CSV):
-        return (_hey_samples(source, common),)
-    text = source.text
-    total = _HEY_TOTAL.search(text)
-    if total is None or "Status code distribution" not in text:
-        raise FormatError("not the complete summary of hey; it may be truncated")
-    percentiles = {int(m["share"]) / 100: float(m["value"]) for m in _HEY_LINE.finditer(text)}
-    codes = {int(m["code"]): int(m["count"]) for m in _HEY_STATUS.finditer(text)}
-    if not percentiles or not codes:
-        raise FormatError(Fault("no request succeeded", value=text.strip()[-160:]))
-    failed = sum(int(m["count"]) for m in _HEY_FAILED.finditer(text.partition("Error distribution:")[2]))
-    errors = failed + sum(count for code, count in codes.items() if code >= 400)
-    count = sum(codes.values())
-    seconds = exact_seconds(float(total["seconds"]), count, text)
-    return (LatencyRecord(stated=percentiles, count=count, seconds=seconds, errors=errors, **common),)
-
-
-def _hey_samples(source: Source, common: dict[str, Any]) -> LatencyRecord:
-    samples: list[float] = []
-    ends: list[float] = []
-    faults: list[Fault] = []
-    errors = 0
-    for number, row in enumerate(csv.DictReader(source.text.lstrip().splitlines()), 2):
-        try:
-            samples.append(float(row["response-time"]))
-            ends.append(float(row["offset"]) + samples[-1])
-            errors += int(row["status-code"]) >= 400
-        except (TypeError, ValueError, KeyError):
-            faults.append(Fault("the row is damaged", where=f"line {number}", value=str(row)[:80]))
-    if faults or not samples:
-        raise FormatError(faults[:MOST_FAULTS] or [Fault("no samples below the header")])
-    return LatencyRecord(histogram=Histogram.of(samples), seconds=max(ends), errors=errors, **common)
-
-
-def recognise_oha(source: Source) -> str | None:
-    return "JSON with latencyPercentiles" if '"latencyPercentiles"' in source.head_text else None
-
-
-def read_oha(source: Source, options: ReadOptions) -> Records:
-    """`oha --json` or `--output-format json`, after its documented fields."""
-    data = source.required_json()
-    try:
-        codes: dict[str, Any] = data.get("statusCodeDistribution") or {}
-        failed = sum(int(count) for count in (data.get("errorDistribution") or {}).values())
-        failed += sum(int(count) for code, count in codes.items() if int(code) >= 400)
-        count = sum(int(count) for count in codes.values()) or None
-        seconds = float(data["summary"]["total"])
-        percentiles = data["latencyPercentiles"].items()
-        shares = {round(float(name.lstrip("p")) / 100, 9): float(v) for name, v in percentiles if v is not None}
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise FormatError(
-            Fault("not the JSON of oha", value=str(problem), remedy="expected summary and latencyPercentiles")
-        ) from None
-    provenance = Provenance(source=source.file_name, tool="oha")
-    record = LatencyRecord(
-        name=source.stem, stated=shares, count=count, seconds=seconds, errors=failed, provenance=provenance
-    )
-    return (record,)
-
-
-def recognise_k6(source: Source) -> str | None:
-    marks = [mark for mark in (_K6_METRIC, '"metric"') if mark in source.head_text]
-    return f"JSON with {marks[0]}" if marks else None
+    if not source.head_text.lstrip().startswith("response-time,"):
+        return _HEY_SUMMARY.read(source, options)
+    requests = Requests()
+    for number, row in _rows_of(source, requests):
+        seconds, offset, code = (as_float(row.get(key)) for key in ("response-time", "offset", "status-code"))
+        if seconds is None or offset is None or code is None:
+            requests.faults.append(Fault("the row is damaged", where=f"line {number}", value=str(row)[:80]))
+        else:
+            requests.add(seconds, offset + seconds, good=code < 400)
+    return requests.records(source, "hey", begin=0.0, closed=True)
 
 
 def read_k6(source: Source, options: ReadOptions) -> Records:
     """The samples of `--out json`, else the percentiles of `--summary-export`; k6 counts milliseconds."""
     first = source.text.lstrip().partition("\n")[0]
-    if '"type"' in first and '"metric"' in first:
-        return (_k6_samples(source),)
-    data = source.required_json()
+    if '"type"' not in first or '"metric"' not in first:
+        return _K6_SUMMARY.read(source, options)
+    requests = Requests()
+    for number, row in _rows_of(source, requests):
+        data = as_dict(row.get("data"))
+        if row.get("type") != "Point" or row.get("metric") not in ("vus", _DURATION):
+            continue
+        expected = str(as_dict(data.get("tags")).get("expected_response", "true")) != "false"
+        _add_k6(requests, number, row["metric"], data.get("value"), _moment(data.get("time")), good=expected)
+    return requests.records(source, "k6")
+
+
+def read_k6_csv(source: Source, options: ReadOptions) -> Records:
+    requests = Requests()
+    for number, row in _rows_of(source, requests):
+        expected = row.get("expected_response") != "false" and not row.get("error")
+        moment = as_float(row.get("timestamp"))
+        _add_k6(requests, number, row["metric_name"], row.get("metric_value"), moment, good=expected)
+    return requests.records(source, "k6")
+
+
+def _add_k6(requests: Requests, number: int, metric: str, value: Any, moment: float | None, *, good: bool) -> None:
+    amount = as_float(value)
+    if amount is None or moment is None:
+        requests.faults.append(Fault("the row is damaged", where=f"line {number}"))
+    elif metric == "vus":
+        requests.users = max(requests.users, as_count(amount) or 0)
+    elif metric == _DURATION:
+        requests.add(amount * MILLI, moment, good=good)
+
+
+def _moment(value: Any) -> float | None:
+    """Seconds since 1970; Go writes nanoseconds, Python reads microseconds."""
     try:
-        metrics = data["metrics"]
-        values: dict[str, Any] = metrics[_K6_METRIC].get("values", metrics[_K6_METRIC])
-        percentiles = {
-            round(float(m["share"]) / 100, 9): float(v) / 1e3
-            for k, v in values.items()
-            if (m := _K6_SHARE.fullmatch(k))
-        }
-        if "med" in values:
-            percentiles[0.5] = float(values["med"]) / 1e3
-        requests = metrics["http_reqs"].get("values", metrics["http_reqs"])
-        count, rate = int(requests["count"]), float(requests["rate"])
-        users = metrics.get("vus_max") or metrics.get("vus") or {}
-        failed = metrics.get("http_req_failed") or {}
-        users, failed = users.get("values", users), failed.get("values", failed)
-        share = failed.get("rate", failed.get("value"))
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise FormatError(
-            Fault("not a summary of k6", value=str(problem), remedy=f"expected metrics.{_K6_METRIC} and http_reqs")
-        ) from None
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", str(value))).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_locust(source: Source, options: ReadOptions) -> Records:
+    """The row Aggregated of `--csv`: _stats.csv, or _stats_history.csv which also has the number of users."""
+    rows = [row for row in csv.DictReader(source.text.splitlines()) if row.get("Name") in ("Aggregated", "Total")]
+    last = rows[-1] if rows else {}
+    prefix = "Total " if "User Count" in last else ""
+    count, failures = as_float(last.get(f"{prefix}Request Count")), as_float(last.get(f"{prefix}Failure Count"))
+    percentiles = {
+        float(name[:-1]) / 100: number * MILLI
+        for name, value in last.items()
+        if name and re.fullmatch(r"[\d.]+%", name) and (number := as_float(value)) is not None
+    }
+    if not percentiles or not count or failures is None:
+        row = row_of("locust")
+        raise FormatError(Fault(row["empty"], remedy=row["remedy"]))
+    moments = _numbers(rows, "Timestamp") if prefix else []
+    rate = as_float(last.get("Requests/s"))
     record = LatencyRecord(
         name=source.stem,
-        stated=dict(sorted(percentiles.items())),
-        count=count,
-        seconds=count / rate if rate > 0 else None,
-        errors=None if as_float(share) is None else round(count * float(share)),
-        connections=as_count(users.get("max", users.get("value"))),
-        provenance=Provenance(source=source.file_name, tool="k6"),
+        stated=percentiles,
+        count=int(count),
+        seconds=(max(moments) - min(moments) if moments else count / rate if rate else None) or None,
+        errors=int(failures),
+        connections=as_count(max(_numbers(rows, "User Count"), default=0)),
+        provenance=_by("locust", source),
+        findings=(closed_loop("locust"),),
     )
     return (record,)
 
 
-def _k6_samples(source: Source) -> LatencyRecord:
-    samples: list[float] = []
-    times: list[datetime] = []
-    faults: list[Fault] = []
-    good: list[float] = []
-    users = 0
-    for number, line in enumerate(source.text.splitlines(), 1):
-        try:
-            point = json.loads(line) if line.strip() else {}
-            data = point.get("data", {})
-            if point.get("type") == "Point" and point.get("metric") == "vus":
-                users = max(users, as_count(data["value"]) or 0)
-            if point.get("type") == "Point" and point.get("metric") == _K6_METRIC:
-                samples.append(float(data["value"]) / 1e3)
-                # Go writes nanoseconds; Python reads microseconds.
-                times.append(datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", data["time"])))
-                if str((data.get("tags") or {}).get("expected_response", "true")) != "false":
-                    good.append(samples[-1])
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            faults.append(Fault(f"the line is damaged: {problem}", where=f"line {number}"))
-    if faults or not samples:
-        raise FormatError(faults[:MOST_FAULTS] or [Fault(f"no points of {_K6_METRIC}")])
-    return LatencyRecord(
-        name=source.stem,
-        histogram=Histogram.of(samples),
-        good=Histogram.of(good) if good else Histogram.empty(),
-        seconds=(max(times) - min(times)).total_seconds() or None,
-        errors=len(samples) - len(good),
-        connections=users or None,
-        provenance=Provenance(source=source.file_name, tool="k6"),
-    )
+def _numbers(rows: Iterable[Mapping[str, Any]], name: str) -> list[float]:
+    return [number for row in rows if (number := as_float(row.get(name))) is not None]
 
 
-RATES = "good answers per second, or a percentile"
-WRK = Reader(
-    "wrk",
-    "wrk or wrk2",
-    recognise_wrk,
-    read_wrk,
-    FormatNote(
-        tried="wrk 4.1.0 (Debian), with and without --latency; wrk2 not run, from its documented output",
-        real=True,
-        k="connections",
-        value=RATES,
-        keeps="percentiles, errors",
-    ),
-    begins=re.compile(r"^Running .* test @ ", re.MULTILINE),
-)
-HEY = Reader(
-    "hey",
-    "hey",
-    recognise_hey,
-    read_hey,
-    FormatNote(
-        tried="0.1.4 (Debian), summary and -o csv",
-        real=True,
-        k="--k-from: hey does not print it",
-        value=RATES,
-        keeps="percentiles or every request",
-    ),
-    begins=re.compile(r"^Summary:", re.MULTILINE),
-)
-OHA = Reader(
-    "oha",
-    "oha",
-    recognise_oha,
-    read_oha,
-    FormatNote(
-        tried="no version run; written from the documented --json",
-        real=False,
-        k="--k-from: oha does not print it",
-        value=RATES,
-        keeps="percentiles, errors",
-    ),
-)
-K6 = Reader(
-    "k6",
-    "k6",
-    recognise_k6,
-    read_k6,
-    FormatNote(
-        tried="no version run; written from the documented --out json and --summary-export",
-        real=False,
-        k="the most vus",
-        value=RATES,
-        keeps="percentiles or every request",
-    ),
-)
+def read_hgrm(source: Source, options: ReadOptions) -> Records:
+    """HdrHistogram's percentile distribution; its unit is that of whoever wrote it, and must be stated."""
+    rows = [(float(value), int(count)) for value, _, count in _HGRM_LINE.findall(source.text)]
+    if not rows:
+        raise FormatError(Fault("no percentiles below the header; the file may be cut short"))
+    largest = f"{rows[-1][0]:g}"
+    if options.unit is None:
+        remedy = "say --unit ms (wrk2, most Java tools) or --unit us"
+        raise FormatError(Fault("an .hgrm file does not say the unit of its values", value=largest, remedy=remedy))
+    total = re.search(r"Total count\s*=\s*(\d+)", source.text)
+    if total is not None and int(total[1]) != rows[-1][1]:
+        value = f"{rows[-1][1]} of {total[1]}"
+        raise FormatError(Fault("the percentiles do not reach the total count: the file is cut short", value=value))
+    histogram = _cumulative(rows, options.unit)
+    return (LatencyRecord(name=source.stem, histogram=histogram, provenance=_by("HdrHistogram", source)),)
+
+
+_HEY_SUMMARY, _K6_SUMMARY = report("hey"), report("k6")
+WRK = report("wrk")
+BOMBARDIER = report("bombardier")
+HEY = reader("hey", read_hey)
+OHA = report("oha")
+K6 = reader("k6", read_k6)
+K6_CSV = reader("k6-csv", read_k6_csv)
+K6_PRINTED = report("k6-printed")
+AB = report("ab")
+AUTOCANNON = report("autocannon")
+VEGETA = report("vegeta")
+LOCUST = reader("locust", read_locust)
+HGRM = reader("hgrm", read_hgrm)

@@ -12,7 +12,7 @@ import numpy as np
 
 from scalecurve.findings import warning
 from scalecurve.formats.columns import as_count
-from scalecurve.formats.latencies import Records, load_reports, load_tests
+from scalecurve.formats.latencies import Records, load_tests
 from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
 from scalecurve.study import Quantity, Treatment
@@ -87,12 +87,13 @@ def _points(record: LatencyRecord, source: Source) -> list[Point]:
 
 
 WRK = as_study(load_tests.WRK)
+BOMBARDIER = as_study(load_tests.BOMBARDIER)
 HEY = as_study(load_tests.HEY)
 OHA = as_study(load_tests.OHA)
 K6 = as_study(load_tests.K6)
-K6_CSV = as_study(load_reports.K6_CSV)
-K6_PRINTED = as_study(load_reports.K6_PRINTED)
-AB = as_study(load_reports.AB)
-AUTOCANNON = as_study(load_reports.AUTOCANNON)
-VEGETA = as_study(load_reports.VEGETA)
-LOCUST = as_study(load_reports.LOCUST)
+K6_CSV = as_study(load_tests.K6_CSV)
+K6_PRINTED = as_study(load_tests.K6_PRINTED)
+AB = as_study(load_tests.AB)
+AUTOCANNON = as_study(load_tests.AUTOCANNON)
+VEGETA = as_study(load_tests.VEGETA)
+LOCUST = as_study(load_tests.LOCUST)

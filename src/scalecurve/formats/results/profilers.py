@@ -18,35 +18,30 @@ The empty tag is the whole program.  Work and span come from an instrumented run
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from scalecurve.errors import FormatError
 from scalecurve.findings import info
-from scalecurve.formats.columns import as_count, as_dict, as_float, as_text, counts_in, facts, metric_meaning
-from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.columns import as_count, as_dict, as_float, as_text, counts_in, metric_meaning
+from scalecurve.formats.reading import Point, ReadOptions
+from scalecurve.formats.rows import Yielded, tool
 from scalecurve.formats.source import Source, csv_rows
-from scalecurve.study import Provenance, Quantity, RankRecord, Treatment
+from scalecurve.study import Quantity, RankRecord
 
 NANO = 1e-9
 MOST_RANKS = 4096
 COUNTS_TALP = ("numMpiRanks", "numCpus", "numNodes", "numGpus")
 
 
-def recognise_talp(source: Source) -> str | None:
-    if not {"Application", "resources"} <= source.keys and not {"dlbVersion", "Application"} <= source.keys:
-        return None
-    regions = as_dict(source.json["Application"]).values()
-    timed = any("elapsedTime" in as_dict(region) for region in regions)
-    return "JSON with Application regions and elapsedTime" if timed else None
-
-
-def read_talp(source: Source, options: ReadOptions) -> Reading:
+def talp(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     data = source.json
     resources = as_dict(data.get("resources"))
     regions = {name: as_dict(region) for name, region in as_dict(data["Application"]).items()}
     processes = [process for process in as_dict(data.get("Process")).values() if isinstance(process, dict)]
     chosen = {"Global": regions["Global"]} if "Global" in regions and options.series is None else regions
-    points: list[Point] = []
+    if len(chosen) < len(regions):
+        yield {"assumed": ("the region Global is the job",)}
     for name, region in chosen.items():
         elapsed = as_float(region.get("elapsedTime"))
         if elapsed is None:
@@ -61,61 +56,34 @@ def read_talp(source: Source, options: ReadOptions) -> Reading:
         useful, cpus = as_float(region.get("usefulTime")), fields.get("numCpus")
         if useful is not None and cpus and elapsed > 0:
             observed["parallel_efficiency"] = useful / (elapsed * cpus)
-        ranks: list[RankRecord] = []
-        for i, process in enumerate(processes[:MOST_RANKS]):
-            own = as_dict(process.get(name))
-            seconds, *phases = (as_float(own.get(key)) for key in ("elapsedTime", "usefulTime", "mpiTime"))
-            named = zip(("compute", "communication"), phases, strict=True)
-            ranks.append(
-                RankRecord(
-                    rank=i,
-                    seconds=None if seconds is None else seconds * NANO,
-                    host=as_text(own.get("hostname")),
-                    phases={phase: value * NANO for phase, value in named if value is not None},
-                )
-            )
-        details = {"ranks": tuple(ranks), "observed": observed, "started": as_text(data.get("timestamp"))}
-        points.append(
-            Point(
-                values=(elapsed * NANO,), series=name, name=name, metric="elapsedTime", fields=fields, details=details
-            )
-        )
-    return Reading(
-        points=bounded(points),
-        warmup=Treatment.UNKNOWN,
-        setup=Treatment.INCLUDED,
-        provenance=Provenance(
-            tool="TALP",
-            tool_version=as_text(data.get("dlbVersion")),
-            created=as_text(data.get("timestamp")),
-            settings=facts(resources, "numNodes", "numGpus"),
-        ),
-        assumed=("the region Global is the job",) if len(chosen) < len(regions) else (),
+        ranks = tuple(_rank(i, as_dict(process.get(name))) for i, process in enumerate(processes[:MOST_RANKS]))
+        details = {"ranks": ranks, "observed": observed, "started": as_text(data.get("timestamp"))}
+        seconds = (elapsed * NANO,)
+        yield Point(values=seconds, series=name, name=name, metric="elapsedTime", fields=fields, details=details)
+
+
+def _rank(number: int, own: dict[str, Any]) -> RankRecord:
+    """The time of one rank, and its parts."""
+    seconds = as_float(own.get("elapsedTime"))
+    parts = {phase: as_float(own.get(key)) for phase, key in (("compute", "usefulTime"), ("communication", "mpiTime"))}
+    return RankRecord(
+        rank=number,
+        seconds=None if seconds is None else seconds * NANO,
+        host=as_text(own.get("hostname")),
+        phases={phase: value * NANO for phase, value in parts.items() if value is not None},
     )
-
-
-TALP = Reader("talp", "TALP", recognise_talp, read_talp)
 
 
 COUNTS_CALIPER = ("mpi.world.size", "jobsize", "numhosts", "omp.num.threads", "mpi_world_size", "num_nodes")
 REGION = ("name", "path", "node", "function", "region")
 TIMES = ("time/rank", "total time", "time (inc)", "time (exc)", "sum#sum#time.duration", "sum#time.duration")
-MARKS = {"nid", "profile", "mpi.world.size", "jobsize"}
 MOST_LINE = 20_000
 
 
-def recognise_caliper(source: Source) -> str | None:
-    header = _header(source)
-    sized = [name for name in header if name in COUNTS_CALIPER]
-    timed = [name for name in header if any(word in name.lower() for word in TIMES) or name.lower() == "time"]
-    if sized and timed and MARKS & set(header) and set(REGION) & set(header):
-        return f"a CSV with regions, {timed[0]} and {sized[0]}"
-    return None
-
-
-def read_caliper(source: Source, options: ReadOptions) -> Reading:
+def caliper(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     lines = [line[:MOST_LINE] for line in source.text.splitlines() if line.strip()]
-    header = _header(source)
+    header, *rows = list(csv_rows(lines))
+    header = [name.strip() for name in header]
     region = next(name for name in REGION if name in header)
     factors: dict[str, float] = {}  # to seconds, for every column of times
     for column in header:
@@ -124,26 +92,13 @@ def read_caliper(source: Source, options: ReadOptions) -> Reading:
             factors[column] = 1.0
         elif meaning is not None and meaning.quantity is Quantity.SECONDS:
             factors[column] = meaning.factor
-    points: list[Point] = []
-    for cells in csv_rows(lines[1:]):
+    for cells in rows:
         row = dict(zip(header, cells, strict=False))
         fields, name = counts_in(row, COUNTS_CALIPER), (row.get(region) or "").strip()
         for metric, factor in factors.items():
             value = as_float(row.get(metric))
             if value is not None:
-                points.append(Point(values=(value * factor,), series=name, name=name, metric=metric, fields=fields))
-    return Reading(points=bounded(points), setup=Treatment.UNKNOWN, provenance=Provenance(tool="Caliper"))
-
-
-def _header(source: Source) -> list[str]:
-    first = source.head_text.lstrip("\ufeff").partition("\n")[0].rstrip("\r")[:MOST_LINE]
-    try:
-        return [name.strip() for name in next(csv_rows([first]), [])]
-    except FormatError:
-        return []
-
-
-CALIPER = Reader("caliper", "Caliper or Thicket CSV", recognise_caliper, read_caliper)
+                yield Point(values=(value * factor,), series=name, name=name, metric=metric, fields=fields)
 
 
 WHOLE = "whole program"
@@ -152,12 +107,7 @@ HEADER = re.compile(r"^(?:tag,)?\s*work \((?P<unit>[^)]{1,20})\),", re.MULTILINE
 TIMED = re.compile(r"\s*(\d{1,9})c time \(seconds\)\s*$")
 
 
-def recognise_cilkscale(source: Source) -> str | None:
-    has_header = "span (" in source.head_text and HEADER.search(source.head_text)
-    return "a CSV header with work and span" if has_header else None
-
-
-def read_cilkscale(source: Source, options: ReadOptions) -> Reading:
+def cilkscale(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     match = HEADER.search(source.text)
     if match is None:
         raise FormatError("the header is damaged")
@@ -174,19 +124,16 @@ def read_cilkscale(source: Source, options: ReadOptions) -> Reading:
     whole = [point for point in points if point.series == WHOLE] if options.series is None else []
     program = next((row for row in rows if row and not row[0].strip()), rows[0] if rows else [])
     columns = {name.partition(" (")[0].strip(): as_float(cell) for name, cell in zip(header, program, strict=False)}
-    remedy = "run Cilkscale's benchmark mode"
-    untimed = info("work-span-only", "the file has work and span but no times", remedy=remedy)
-    return Reading(
-        points=bounded(whole or points),
-        k_origin="the columns `Nc time`",
-        k_unit="cores",
-        setup=Treatment.INCLUDED,
-        provenance=Provenance(
-            tool="Cilkscale", settings={name: value for name in BOUNDS if (value := columns.get(name)) is not None}
-        ),
-        assumed=("the row without a tag, the whole program",) if len(whole) < len(points) and whole else (),
-        findings=() if timed else (untimed,),
-    )
+    yield from whole or points
+    bounds = {name: value for name in BOUNDS if (value := columns.get(name)) is not None}
+    yield {"provenance": {"settings": bounds}}
+    if whole and len(whole) < len(points):
+        yield {"assumed": ("the row without a tag, the whole program",)}
+    if not timed:
+        remedy = "run Cilkscale's benchmark mode"
+        yield info("work-span-only", "the file has work and span but no times", remedy=remedy)
 
 
-CILKSCALE = Reader("cilkscale", "Cilkscale", recognise_cilkscale, read_cilkscale)
+TALP = tool("talp", talp)
+CALIPER = tool("caliper", caliper)
+CILKSCALE = tool("cilkscale", cilkscale)

@@ -8,15 +8,18 @@ Elapsed includes the job's set-up.  Only COMPLETED rows are measurements.  Rows 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import Finding, warning
 from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_list, as_text, clock_seconds, counts_in
-from scalecurve.formats.reading import MOST_POINTS, Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.reading import MOST_POINTS, Point, ReadOptions
+from scalecurve.formats.rows import Yielded, tool
 from scalecurve.formats.source import Source
-from scalecurve.study import Provenance, RunStatus, Treatment
+from scalecurve.study import RunStatus
 
 # sacct -n -P -X --format=...: without a header the order must be this one.
 DOCUMENTED = (
@@ -48,58 +51,47 @@ def recognise(source: Source) -> str | None:
     return None
 
 
-def read(source: Source, options: ReadOptions) -> Reading:
+def read(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     rows = _json_rows(source.json) if source.looks_like_json else _rows(source.text)
     columns = {name for row in rows for name in row}
     if rows and not columns & {"Elapsed", "ElapsedRaw"}:
         text = "the rows have no column Elapsed, as sacct prints them by default"
         raise FormatError(Fault(text, value=", ".join(sorted(columns)), remedy=f"ask for it: {ASK}"))
     rows = [row for row in rows if _step(row) not in NO_PROGRAM]
-    tasks: dict[str, int] = {}  # only the rows of steps have NTasks; the largest step is the job's program
-    programs: dict[str, set[str]] = {}
+    jobs = [row for row in rows if not _step(row)]
+    steps: dict[str, list[Row]] = {}
     for row in rows:
         if _step(row):
-            count = as_count(row.get("NTasks")) or 0
-            tasks[_job(row)] = max(tasks.get(_job(row), 0), count)
-            programs.setdefault(_job(row), set()).add(row.get("JobName") or "")
-    jobs = [row for row in rows if not _step(row)]
-    several = len({tuple(sorted(programs.get(_job(row), ()))) for row in jobs}) > 1
-    points: list[Point] = []
+            steps.setdefault(_job(row), []).append(row)
+    programs = {_job(row): {step.get("JobName") or "" for step in steps.get(_job(row), ())} for row in jobs}
+    several = len({tuple(sorted(names)) for names in programs.values()}) > 1
     for row in jobs or rows:
         state = (row.get("State") or "").split(" ")[0].rstrip("+")
-        if state in NOT_ENDED or not state:
-            continue
-        fields = counts_in(row, COUNTS)
-        resources = row.get("AllocTRES") or row.get("ReqTRES") or ""  # billing=4,cpu=4,gres/gpu=2,mem=8G,node=1
-        fields |= counts_in(dict(part.split("=", 1) for part in resources.split(",") if "=" in part), ("gres/gpu",))
-        if tasks.get(_job(row)):
-            fields["NTasks"] = tasks[_job(row)]
-        name = row.get("JobName") or ""
-        ran = sorted(programs.get(_job(row), set()) - {name, ""}) if several and not _step(row) else []
-        started, seconds = row.get("Start"), as_float(row.get("ElapsedRaw"))
-        seconds = clock_seconds(row.get("Elapsed") or "") if seconds is None else seconds
-        details: dict[str, Any] = {"started": started} if started not in (None, "Unknown", "None", "") else {}
-        if state != "COMPLETED":
-            details["error"] = f"Slurm says {state}"
-        points.append(
-            Point(
-                values=(seconds,) if seconds is not None else (),
-                series=" ".join([name, *(f"({program})" for program in ran)]).strip(),
-                name=name,
-                metric="Elapsed",
-                fields=fields,
-                status=RunStatus.OK if state == "COMPLETED" else ENDED.get(state, RunStatus.FAILED),
-                details=details,
-            )
-        )
-    return Reading(
-        points=bounded(points),
-        warmup=Treatment.INCLUDED,
-        setup=Treatment.INCLUDED,
-        provenance=Provenance(tool="sacct", launcher="slurm"),
-        assumed=("the elapsed time of the whole job",),
-        missing=("the time of the job without its set-up",),
-        findings=_name_findings(jobs or rows, columns),
+        if state and state not in NOT_ENDED:
+            ran = programs.get(_job(row), set()) if several else set()
+            yield _point(row, state, steps.get(_job(row), []), sorted(ran - {row.get("JobName") or "", ""}))
+    yield from _name_findings(jobs or rows, columns)
+
+
+def _point(row: Row, state: str, steps: list[Row], ran: list[str]) -> Point:
+    """One job; only the rows of steps have NTasks, and the largest step is the job's program."""
+    fields = counts_in(row, COUNTS)
+    resources = row.get("AllocTRES") or row.get("ReqTRES") or ""  # billing=4,cpu=4,gres/gpu=2,mem=8G,node=1
+    fields |= counts_in(dict(part.split("=", 1) for part in resources.split(",") if "=" in part), ("gres/gpu",))
+    tasks = max((as_count(step.get("NTasks")) or 0 for step in steps), default=0)
+    name, started, seconds = row.get("JobName") or "", row.get("Start"), as_float(row.get("ElapsedRaw"))
+    seconds = clock_seconds(row.get("Elapsed") or "") if seconds is None else seconds
+    details: dict[str, Any] = {"started": started} if started not in (None, "Unknown", "None", "") else {}
+    if state != "COMPLETED":
+        details["error"] = f"Slurm says {state}"
+    return Point(
+        values=(seconds,) if seconds is not None else (),
+        series=" ".join([name, *(f"({program})" for program in ran)]).strip(),
+        name=name,
+        metric="Elapsed",
+        fields=fields | ({"NTasks": tasks} if tasks else {}),
+        status=RunStatus.OK if state == "COMPLETED" else ENDED.get(state, RunStatus.FAILED),
+        details=details,
     )
 
 
@@ -194,4 +186,4 @@ def _step(row: Row) -> str:
     return (row.get("JobIDRaw") or row.get("JobID") or "").partition(".")[2]
 
 
-READER = Reader("sacct", "Slurm sacct", recognise, read)
+READER = replace(tool("sacct", read), recognise=recognise)

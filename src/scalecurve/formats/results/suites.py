@@ -14,6 +14,7 @@ out.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,24 +26,17 @@ from scalecurve.formats.columns import (
     as_list,
     as_text,
     counts_in,
-    facts,
     metric_point,
 )
-from scalecurve.formats.reading import FormatNote, Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.reading import Point, ReadOptions
+from scalecurve.formats.rows import Yielded, tool
 from scalecurve.formats.source import Source
-from scalecurve.study import Provenance, RunStatus, Treatment
+from scalecurve.study import RunStatus
 
-_OLDER_PERFLOG = re.compile(r"\| *\S.* using [^|]*\|.*num_tasks=\d+\|")
 COUNTS_REFRAME = ("num_tasks", "num_nodes", "num_cpus_per_task", "num_gpus")
 
 
-def recognise_reframe(source: Source) -> str | None:
-    return "JSON with session_info and runs" if {"session_info", "runs"} <= source.keys else None
-
-
-def read_reframe(source: Source, options: ReadOptions) -> Reading:
-    session = as_dict(source.json["session_info"])
-    points: list[Point] = []
+def reframe(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     for case in (case for run in as_dicts(source.json["runs"]) for case in as_dicts(run.get("testcases"))):
         name = as_text(case.get("display_name"), 500) or as_text(case.get("name"), 500) or ""
         fields = counts_in(case, COUNTS_REFRAME)
@@ -52,7 +46,7 @@ def read_reframe(source: Source, options: ReadOptions) -> Reading:
         common: dict[str, Any] = {"name": name, "series": name.partition(" ")[0], "fields": fields}
         if case.get("result") not in ("pass", "success"):
             reason = as_text(case.get("fail_reason")) or "the test did not pass"
-            points.append(Point(values=(), status=RunStatus.FAILED, details={"error": reason}, **common))
+            yield Point(values=(), status=RunStatus.FAILED, details={"error": reason}, **common)
             continue
         metrics: list[tuple[str, Any, Any]] = [
             (key.rpartition(":")[2], cells[0], cells[4] if len(cells) > 4 else None)
@@ -65,32 +59,13 @@ def read_reframe(source: Source, options: ReadOptions) -> Reading:
         for metric, number, unit_text in metrics:
             value, unit = as_float(number), as_text(unit_text)
             if value is not None and metric:
-                points.append(metric_point([value], metric, unit, **common))
-    return Reading(
-        points=bounded(points),
-        setup=Treatment.UNKNOWN,
-        provenance=Provenance(
-            tool="ReFrame",
-            tool_version=as_text(session.get("version")),
-            created=as_text(session.get("time_start")),
-            machine=facts(session, "hostname"),
-        ),
-    )
+                yield metric_point([value], metric, unit, **common)
 
 
-def recognise_perflog(source: Source) -> str | None:
-    first = source.head_text.partition("\n")[0]
-    if "job_completion_time|" in first and "num_tasks" in first:
-        return "the header of a ReFrame perflog"
-    return "lines of a ReFrame perflog" if _OLDER_PERFLOG.search(first) else None
-
-
-def read_perflog(source: Source, options: ReadOptions) -> Reading:
+def perflog(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     """One line for each test: columns NAME_value and NAME_unit since 4.0, before that `key=value` parted by bars."""
-    lines = [line for line in source.text.splitlines() if line.strip()]
-    points: list[Point] = []
     header: list[str] = []
-    for line in lines:
+    for line in filter(str.strip, source.text.splitlines()):
         cells = line.split("|")
         if "job_completion_time" in cells and "name" in cells:  # a new header where the columns changed
             header = cells
@@ -103,16 +78,12 @@ def read_perflog(source: Source, options: ReadOptions) -> Reading:
             "fields": counts_in(row, COUNTS_REFRAME),
         }
         if row.get("result", "pass") != "pass":
-            points.append(Point(values=(), status=RunStatus.FAILED, details={"error": "the test failed"}, **common))
+            yield Point(values=(), status=RunStatus.FAILED, details={"error": "the test failed"}, **common)
             continue
-        metrics = {
-            key[: -len("_value")]: row.get(f"{key[: -len('_value')]}_unit") for key in row if key.endswith("_value")
-        }
-        for metric, unit in metrics.items():
-            value = as_float(row.get(f"{metric}_value"))
+        for metric in [key.removesuffix("_value") for key in row if key.endswith("_value")]:
+            value = as_float(row[f"{metric}_value"])
             if value is not None:
-                points.append(metric_point([value], metric, unit, **common))
-    return Reading(points=bounded(points), provenance=Provenance(tool="ReFrame"))
+                yield metric_point([value], metric, row.get(f"{metric}_unit"), **common)
 
 
 def _older_cells(line: str) -> dict[str, str]:
@@ -130,45 +101,11 @@ def _older_cells(line: str) -> dict[str, str]:
     return row
 
 
-REFRAME = Reader(
-    "reframe",
-    "ReFrame report",
-    recognise_reframe,
-    read_reframe,
-    FormatNote(
-        tried="4.10.4 (PyPI)",
-        real=True,
-        k="num_tasks",
-        value="a performance variable",
-        keeps="host, failed tests",
-    ),
-)
-PERFLOG = Reader(
-    "reframe-perflog",
-    "ReFrame perflog",
-    recognise_perflog,
-    read_perflog,
-    FormatNote(
-        tried="4.10.4 (PyPI); the 3.x layout not run, from its documented form",
-        real=True,
-        k="num_tasks",
-        value="a performance variable",
-        keeps="failed tests",
-    ),
-)
-
-
 COUNTS_RAMBLE = ("n_ranks", "n_nodes", "n_threads", "n_gpus", "n_threads_per_proc")
 BY_RAMBLE = re.compile(r"summary::|^n_(?:total|successful)_repeats$")
 
 
-def recognise_ramble(source: Source) -> str | None:
-    first = (as_dicts(source.json["experiments"]) or [{}])[0] if "experiments" in source.keys else {}
-    return "JSON with experiments and RAMBLE_STATUS" if "RAMBLE_STATUS" in first else None
-
-
-def read_ramble(source: Source, options: ReadOptions) -> Reading:
-    points: list[Point] = []
+def ramble(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     for experiment in as_dicts(source.json["experiments"]):
         if as_count(experiment.get("N_REPEATS")):
             continue
@@ -178,7 +115,7 @@ def read_ramble(source: Source, options: ReadOptions) -> Reading:
         common: dict[str, Any] = {"name": name, "series": ".".join(name.split(".")[:2]), "fields": fields}
         if experiment.get("RAMBLE_STATUS") != "SUCCESS":
             details = {"error": f"RAMBLE_STATUS {as_text(experiment.get('RAMBLE_STATUS'))}"}
-            points.append(Point(values=(), status=RunStatus.FAILED, details=details, **common))
+            yield Point(values=(), status=RunStatus.FAILED, details=details, **common)
             continue
         for context in as_dicts(experiment.get("CONTEXTS")):
             where = as_text(context.get("name"))
@@ -187,12 +124,9 @@ def read_ramble(source: Source, options: ReadOptions) -> Reading:
                 if metric is None or value is None or BY_RAMBLE.search(str(merit.get("origin_type", "")) + metric):
                     continue
                 point = metric_point([value], metric, as_text(merit.get("units")), **common)
-                points.append(point if where in (None, "null") else replace(point, metric=f"{metric} ({where})"))
-    return Reading(
-        points=bounded(points),
-        setup=Treatment.UNKNOWN,
-        provenance=Provenance(tool="Ramble", created=as_text(source.json.get("date"))),
-    )
+                yield point if where in (None, "null") else replace(point, metric=f"{metric} ({where})")
 
 
-RAMBLE = Reader("ramble", "Ramble results", recognise_ramble, read_ramble)
+REFRAME = tool("reframe", reframe)
+PERFLOG = tool("reframe-perflog", perflog)
+RAMBLE = tool("ramble", ramble)

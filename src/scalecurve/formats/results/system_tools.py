@@ -1,4 +1,4 @@
-"""What tools around a program print of it: GNU time -v, perf stat -x, sysbench, fio.
+"""What tools around a program print of it: GNU time -v, perf stat -x, fio.
 
 perf stat -x prints no elapsed time: it is taken from the event duration_time, or computed from task-clock and the CPUs
 utilised; with neither the file is refused.
@@ -7,104 +7,60 @@ utilised; with neither the file is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from scalecurve.errors import Fault, FormatError
-from scalecurve.findings import Finding, warning
+from scalecurve.findings import warning
 from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_text, clock_seconds
 from scalecurve.formats.headers import worker_unit
-from scalecurve.formats.reading import FormatNote, Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.reading import Point, ReadOptions
+from scalecurve.formats.rows import Yielded, tool
 from scalecurve.formats.source import Source
-from scalecurve.study import Provenance, Quantity, RunStatus, Treatment
+from scalecurve.study import Quantity, RunStatus
 
 MILLI, NANO = 1e-3, 1e-9
-HUNDREDTHS = 0.01
 _TIMED = re.compile(r'^\s*Command being timed: "(.*)"\s*$', re.MULTILINE)
 _TIME_LINE = re.compile(r"^\s*([A-Z][^\n]*?): ([^\n]+?)\s*$", re.MULTILINE)
 _OPTION = re.compile(r"(?:^|\s)(?:--?)?([A-Za-z][\w-]*)[ =](\d{1,9})(?=\s|$)")
-_SYSBENCH_THREADS = re.compile(r"^Number of threads:\s*(\d+)", re.MULTILINE)
-_SYSBENCH_RATES = (
-    ("transactions/s", re.compile(r"^\s*transactions:\s+\d+\s+\(([\d.]+) per sec", re.MULTILINE)),
-    ("events/s", re.compile(r"events per second:\s+([\d.]+)")),
-    ("events/s", re.compile(r"^\s*Total operations:\s+\d+\s+\(\s*([\d.]+) per second", re.MULTILINE)),
-    ("queries/s", re.compile(r"^\s*queries:\s+\d+\s+\(([\d.]+) per sec", re.MULTILINE)),
-    ("requests/s", re.compile(r"^\s*read/write requests:\s+\d+\s+\(([\d.]+) per sec", re.MULTILINE)),
-    ("MiB/s", re.compile(r"MiB transferred \(([\d.]+) MiB/sec\)")),
-    ("reads/s", re.compile(r"^\s*reads/s:\s+([\d.]+)", re.MULTILINE)),
-    ("writes/s", re.compile(r"^\s*writes/s:\s+([\d.]+)", re.MULTILINE)),
-)
-_SYSBENCH_TOTALS = re.compile(r"total time:\s+([\d.]+)s\s+total number of events:\s+(\d+)")
-_SYSBENCH_LATENCY = re.compile(r"^\s*avg:\s+([\d.]+)\s*$", re.MULTILINE)
+_KEPT = {
+    "max_resident_kbytes": "Maximum resident set size (kbytes)",
+    "user_seconds": "User time (seconds)",
+    "system_seconds": "System time (seconds)",
+}
 
 
-def recognise_time(source: Source) -> str | None:
-    return (
-        "GNU time -v" if _TIMED.search(source.head_text) and "Elapsed (wall clock) time" in source.head_text else None
-    )
-
-
-def read_time(source: Source, options: ReadOptions) -> Reading:
+def gnu_time(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     """One point for each command timed; K is an option of the command that counts workers, or comes from the name."""
-    text = source.text
-    starts = [match.start() for match in _TIMED.finditer(text)]
-    points: list[Point] = []
+    starts = [match.start() for match in _TIMED.finditer(source.text)]
     coarse = False
-    for begin, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        lines = dict(_TIME_LINE.findall(text[begin:end]))
+    for before, begin, end in zip([0, *starts], starts, [*starts[1:], len(source.text)], strict=False):
+        lines = dict(_TIME_LINE.findall(source.text[begin:end]))
         command = lines.get("Command being timed", "").strip('"')
         elapsed = next((value for name, value in lines.items() if name.startswith("Elapsed (wall clock)")), "")
         seconds = clock_seconds(elapsed)
         if seconds is None:
             raise FormatError(Fault("no elapsed time; the file may be cut short", value=command[:80]))
-        status = as_float(lines.get("Exit status"))
-        before = text[starts[starts.index(begin) - 1] if begin != starts[0] else 0 : begin]
-        killed = "Command terminated by signal" in before.splitlines()[-1] if before.strip() else False
-        failed = status != 0 or killed
+        line_above = source.text[before:begin].rstrip().rpartition("\n")[2]
+        failed = as_float(lines.get("Exit status")) != 0 or "Command terminated by signal" in line_above
         coarse = coarse or (seconds < 1 and not failed)
-        counts = {name: int(value) for name, value in _OPTION.findall(command) if worker_unit(name)}
-        series = _OPTION.sub(lambda m: m[0].replace(m[2], "*") if worker_unit(m[1]) else m[0], command)
-        observed = {
-            "max_resident_kbytes": as_float(lines.get("Maximum resident set size (kbytes)")),
-            "user_seconds": as_float(lines.get("User time (seconds)")),
-            "system_seconds": as_float(lines.get("System time (seconds)")),
-        }
-        details: dict[str, Any] = {"observed": {key: value for key, value in observed.items() if value is not None}}
-        if failed:
-            details["error"] = f"exit status {lines.get('Exit status', 'unknown')}"
-        points.append(
-            Point(
-                values=(seconds,),
-                series=series[:200],
-                name=command[:500],
-                metric="Elapsed",
-                fields=counts,
-                status=RunStatus.FAILED if failed else RunStatus.OK,
-                details=details,
-            )
+        observed = {name: value for name, key in _KEPT.items() if (value := as_float(lines.get(key))) is not None}
+        error = {"error": f"exit status {lines.get('Exit status', 'unknown')}"} if failed else {}
+        yield Point(
+            values=(seconds,),
+            series=_OPTION.sub(lambda m: m[0].replace(m[2], "*") if worker_unit(m[1]) else m[0], command)[:200],
+            name=command[:500],
+            metric="Elapsed",
+            fields={name: int(value) for name, value in _OPTION.findall(command) if worker_unit(name)},
+            status=RunStatus.FAILED if failed else RunStatus.OK,
+            details={"observed": observed, **error},
         )
-    findings: tuple[Finding, ...] = ()
     if coarse:
         text = "GNU time counts in hundredths of a second, and some of these runs take less than one second"
-        findings = (warning("clock-resolution", text, remedy="time longer runs, or use hyperfine"),)
-    return Reading(
-        points=bounded(points),
-        warmup=Treatment.INCLUDED,
-        setup=Treatment.INCLUDED,
-        provenance=Provenance(tool="GNU time"),
-        assumed=("the wall time of the whole command",),
-        findings=findings,
-    )
+        yield warning("clock-resolution", text, remedy="time longer runs, or use hyperfine")
 
 
-def recognise_perf(source: Source) -> str | None:
-    for line in source.head_text.splitlines()[:20]:
-        cells = re.split(r"[,;\t|]", line)
-        if len(cells) >= 6 and cells[2].partition(":")[0] in ("task-clock", "cpu-clock", "duration_time", "cycles"):
-            return "columns of perf stat -x"
-    return None
-
-
-def read_perf(source: Source, options: ReadOptions) -> Reading:
+def perf(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     events: dict[str, tuple[float, list[str]]] = {}
     repeated = False
     for line in source.text.splitlines():
@@ -116,157 +72,56 @@ def read_perf(source: Source, options: ReadOptions) -> Reading:
         if value is not None:
             events[cells[2].partition(":")[0]] = (value, cells)
             repeated = repeated or cells[3].endswith("%")
-    clock = events.get("task-clock") or events.get("cpu-clock")
-    utilised = None
-    if clock is not None and "CPUs utilized" in clock[1]:
-        utilised = as_float(clock[1][clock[1].index("CPUs utilized") - 1].replace(",", "."))
+    clock, cells = events.get("task-clock") or events.get("cpu-clock") or (0.0, [])
+    place = cells.index("CPUs utilized") - 1 if "CPUs utilized" in cells else None
+    utilised = None if place is None else as_float(cells[place].replace(",", "."))
     if "duration_time" in events:
         seconds, origin = events["duration_time"][0] * NANO, "duration_time"
-    elif clock is not None and utilised:
-        seconds, origin = clock[0] * MILLI / utilised, "task-clock over the CPUs utilised"
+    elif utilised:
+        seconds, origin = clock * MILLI / utilised, "task-clock over the CPUs utilised"
     else:
         remedy = "measure it as well: perf stat -x, -e duration_time,task-clock"
         raise FormatError(Fault("perf stat -x prints no elapsed time", value=", ".join(events)[:120], remedy=remedy))
     observed = {name: value for name, (value, _) in events.items() if name != "duration_time"}
-    point = Point(values=(seconds,), name=source.name, metric="elapsed", details={"observed": observed})
-    return Reading(
-        points=(point,),
-        warmup=Treatment.INCLUDED,
-        setup=Treatment.INCLUDED,
-        provenance=Provenance(tool="perf stat"),
-        assumed=(
-            f"the elapsed time is {origin}",
-            *(("the mean over perf's runs is one observation",) if repeated else ()),
-        ),
-    )
+    yield Point(values=(seconds,), name=source.name, metric="elapsed", details={"observed": observed})
+    yield {"assumed": (f"the elapsed time is {origin}",)}
+    if repeated:
+        yield {"assumed": ("the mean over perf's runs is one observation",)}
 
 
-def recognise_sysbench(source: Source) -> str | None:
-    return "the title of sysbench" if re.search(r"^sysbench \d", source.head_text, re.MULTILINE) else None
-
-
-def read_sysbench(source: Source, options: ReadOptions) -> Reading:
-    text = source.text
-    threads, latency = _SYSBENCH_THREADS.search(text), _SYSBENCH_LATENCY.search(text)
-    points: list[Point] = []
-    k = as_count(threads[1]) if threads else None
-    for metric, pattern in _SYSBENCH_RATES:
-        match = pattern.search(text)
-        value = as_float(match[1]) if match else None
-        if value and metric not in {point.metric for point in points}:  # 0 transactions of a read-only test
-            rate: dict[str, Any] = {"quantity": Quantity.THROUGHPUT, "unit": metric, "main": not points}
-            points.append(Point(values=(value,), name=source.name, metric=metric, k=k, **rate))
-    if not points and (totals := _SYSBENCH_TOTALS.search(text)) and float(totals[1]) > 0:  # threads and mutex
-        value = int(totals[2]) / float(totals[1])
-        rate = {"quantity": Quantity.THROUGHPUT, "unit": "events/s", "main": True}
-        points.append(Point(values=(value,), name=source.name, metric="events/s", k=k, **rate))
-    if not points or k is None:
-        raise FormatError(Fault("no rate or no number of threads; the output may be cut short"))
-    if latency is not None:
-        points.append(Point(values=(float(latency[1]) * MILLI,), name=source.name, metric="latency", k=k))
-    version = re.search(r"^sysbench ([\d.]+)", text, re.MULTILINE)
-    return Reading(
-        points=tuple(points),
-        k_origin="`Number of threads`",
-        k_unit="threads",
-        setup=Treatment.EXCLUDED,
-        provenance=Provenance(tool="sysbench", tool_version=version[1] if version else None),
-        assumed=("one test is one observation",),
-    )
-
-
-def recognise_fio(source: Source) -> str | None:
-    return "JSON with fio version and jobs" if {"fio version", "jobs"} <= source.keys else None
-
-
-def read_fio(source: Source, options: ReadOptions) -> Reading:
+def fio(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     """Operations and bytes per second of all jobs of a name together; K is numjobs."""
     shared = as_dict(source.json.get("global options"))
     jobs: dict[str, list[dict[str, Any]]] = {}
     for job in as_dicts(source.json["jobs"]):
         jobs.setdefault(as_text(job.get("jobname")) or "", []).append(job)
-    points: list[Point] = []
     for name, group in jobs.items():
         settings = {**shared, **as_dict(group[0].get("job options"))}
-        k = as_count(settings.get("numjobs")) or len(group)
         fields = {key: settings[key] for key in ("iodepth", "bs", "rw", "ioengine") if as_text(settings.get(key))}
-        directions = [as_dict(job.get(way)) for job in group for way in ("read", "write")]
-        failed = any(as_float(job.get("error")) for job in group)
+        k = as_count(settings.get("numjobs")) or len(group)
         common: dict[str, Any] = {"series": name, "name": name, "k": k, "fields": fields}
-        if failed:
-            points.append(
-                Point(values=(), status=RunStatus.FAILED, details={"error": "fio reports an error"}, **common)
-            )
+        if any(as_float(job.get("error")) for job in group):
+            yield Point(values=(), status=RunStatus.FAILED, details={"error": "fio reports an error"}, **common)
             continue
-        for metric, key in (("iops", "iops"), ("bytes/s", "bw_bytes")):
-            total = sum(as_float(direction.get(key)) or 0.0 for direction in directions)
-            rate: dict[str, Any] = {"quantity": Quantity.THROUGHPUT, "unit": metric, "main": metric == "iops"}
-            points.append(Point(values=(total,), metric=metric, **rate, **common))
-        for way in ("read", "write"):
-            means = [as_float(as_dict(as_dict(job.get(way)).get("lat_ns")).get("mean")) for job in group]
-            if means and all(means):
-                mean = sum(value or 0.0 for value in means) / len(means)
-                points.append(Point(values=(mean * NANO,), metric=f"{way} latency", **common))
-    return Reading(
-        points=bounded(points),
-        k_origin="`numjobs`",
-        k_unit="jobs",
-        provenance=Provenance(tool="fio", tool_version=as_text(source.json.get("fio version"))),
-        assumed=("one test is one observation",),
-    )
+        directions = [as_dict(job.get(way)) for job in group for way in ("read", "write")]
+        for metric, key, factor in (("iops", "iops", 1.0), ("bytes/s", "bw_bytes", 1.0), ("bytes/s", "bw", 1024.0)):
+            total = sum((as_float(direction.get(key)) or 0.0) * factor for direction in directions)
+            if key != "bw" or not any("bw_bytes" in direction for direction in directions):  # bw alone before 3.0
+                rate: dict[str, Any] = {"quantity": Quantity.THROUGHPUT, "unit": metric, "main": metric == "iops"}
+                yield Point(values=(total,), metric=metric, **rate, **common)
+        yield from _fio_latencies(group, common)
 
 
-TIME = Reader(
-    "gnu-time",
-    "GNU time -v",
-    recognise_time,
-    read_time,
-    FormatNote(
-        tried="1.9 (Debian)",
-        real=True,
-        k="an option of the command (--threads 4, -np 4), or --k-from",
-        value="elapsed wall time",
-        keeps="CPU time, memory, exit status",
-    ),
-)
-PERF = Reader(
-    "perf-stat",
-    "perf stat -x",
-    recognise_perf,
-    read_perf,
-    FormatNote(
-        tried="6.1.187 (Debian), -r 3",
-        real=True,
-        k="--k-from",
-        value="duration_time, or task-clock / CPUs utilised",
-        keeps="all counters",
-    ),
-    begins=re.compile(r"^# started on ", re.MULTILINE),
-)
-SYSBENCH = Reader(
-    "sysbench",
-    "sysbench",
-    recognise_sysbench,
-    read_sysbench,
-    FormatNote(
-        tried="1.0.20 (Debian), cpu, memory, threads and mutex; oltp and fileio not run",
-        real=True,
-        k="Number of threads",
-        value="events or transactions per second",
-        keeps="mean latency",
-    ),
-    begins=re.compile(r"^sysbench \d", re.MULTILINE),
-)
-FIO = Reader(
-    "fio",
-    "fio",
-    recognise_fio,
-    read_fio,
-    FormatNote(
-        tried="3.33 (Debian), --output-format=json and json+, with and without --group_reporting",
-        real=True,
-        k="numjobs",
-        value="iops, or bytes per second",
-        keeps="latencies, settings",
-    ),
-)
+def _fio_latencies(group: list[dict[str, Any]], common: dict[str, Any]) -> Iterator[Point]:
+    """The mean latency of each direction, in nanoseconds (`lat_ns`) or before 3.0 in microseconds (`lat`)."""
+    for way in ("read", "write"):
+        for key, unit in (("lat_ns", NANO), ("lat", 1e-6)):
+            means = [as_float(as_dict(as_dict(job.get(way)).get(key)).get("mean")) for job in group]
+            if all(means):
+                seconds = sum(value or 0.0 for value in means) / len(means) * unit
+                yield Point(values=(seconds,), metric=f"{way} latency", **common)
+
+
+TIME = tool("gnu-time", gnu_time)
+PERF = tool("perf-stat", perf)
+FIO = tool("fio", fio)

@@ -23,13 +23,14 @@ from scalecurve.formats.headers import (
     counted_per_worker,
     in_english,
     is_worker_time,
+    pattern,
     unit_of,
     value_meaning,
     worker_unit,
 )
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.tables.cells import CellGrid, DecimalMark
-from scalecurve.formats.tables.facts import Kind, TableView, codes_of, has_spread, is_cpu_time
+from scalecurve.formats.tables.facts import Kind, TableView, codes_of, distinct, has_spread, is_cpu_time
 from scalecurve.formats.tables.shapes import (
     LongGrid,
     NumberedColumns,
@@ -46,17 +47,6 @@ HEADER = "(header)"  # what --k-column says where K stands in the header row
 EMPTY = "(empty)"
 MOST_K, MOST_VALUES, MOST_COLUMNS = 8, 12, 400
 NEARLY_SAME = 1.15  # by how much repeats in columns without a name may differ
-_SAID = re.compile(
-    r"(?:\bin\s+(?:units?\s+of\s+)?|[\[(]\s*(?:in\s+)?|(?P<word>(?:\b|_)units?\b)\W{1,3}(?:is\s|are\s|of\s)?)"
-    r"(?P<unit>(?:[x×*]?\s*(?:10\^-?\d{1,2}|10+|1e-?\d{1,2})\s*[x×*]?\s*)?[^\s)\]{},;:]+)",
-    re.IGNORECASE,
-)
-_PER_ITEM = re.compile(r"[A-Za-z]\s*/\s*(?:iter|step|epoch|item|sample|call|op|image|token|batch|run)", re.IGNORECASE)
-_MEASURE = re.compile(
-    r"\b(?:(?:run|wall)?-?times?|timings?|durations?|latenc(?:y|ies)|elapsed|clock|measurements?|values|numbers|results"
-    r"|throughputs?|performance|speed|bandwidth|rates?)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,7 +261,7 @@ def _products(view: TableView, named: Sequence[int]) -> list[tuple[int, int]]:
         if (counted_per_worker(view.name(i)) or view.name(i) == "Q") and view.has_counts(i)
     ]
     counts = {i: view.counts(i) for i in {*named, *each}}
-    varying = [i for i in counts if len(np.unique(counts[i][np.isfinite(counts[i])])) > 1]
+    varying = [i for i in counts if len(distinct(counts[i][np.isfinite(counts[i])])) > 1]
     pairs = []
     for a, b in itertools.combinations(sorted(varying), 2):
         first, second = (b, a) if a in each or worker_unit(view.name(a)) == "threads" else (a, b)
@@ -405,7 +395,7 @@ def _are_alike(view: TableView, places: Sequence[int]) -> bool:
 def is_time_per_item(head: Header) -> bool:
     """Whether a header names the time of one of many items: time/iter (s), seconds per step."""
     is_rate = head.unit is not None and head.unit.quantity is not Quantity.SECONDS
-    return not is_rate and ("per" in head.words or _PER_ITEM.search(head.text) is not None)
+    return not is_rate and ("per" in head.words or pattern("candidates.per_item").search(head.text) is not None)
 
 
 def _unit_words(head: Header) -> str | None:
@@ -424,8 +414,8 @@ def units_in(caption: str) -> list[ValueColumn]:
     columns: dict[tuple[Quantity, float], ValueColumn] = {}
     for line in caption.splitlines():
         plain = in_english(line[:500])
-        for match in _SAID.finditer(plain):
+        for match in pattern("candidates.said").finditer(plain):
             unit = unit_of(match["unit"])
-            if unit is not None and (match["word"] or _MEASURE.search(plain, 0, match.start())):
+            if unit is not None and (match["word"] or pattern("candidates.measure").search(plain, 0, match.start())):
                 columns.setdefault((unit.quantity, unit.factor), unit)
     return list(columns.values())

@@ -17,6 +17,7 @@ from scalecurve.formats.headers import (
     ValueColumn,
     parse_header,
     parts_thousands_by_points,
+    pattern,
     unit_of,
 )
 from scalecurve.study import Quantity
@@ -35,8 +36,6 @@ class DecimalMark(StrEnum):
     BOTH = "both"
 
 
-_GROUPED = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{2})*,\d{3})+")  # 1,234,567, and 12,34,567 as in India
-_LEADING_ZERO = re.compile(r"(?<![\d.,])0\d*,\d[\d,]*(?![\d.])")
 _ONE_DIGIT = str.maketrans("012345678", "999999999")
 _DIGITS = frozenset("0123456789.")
 # Shapes of cells: every digit is a 9.
@@ -44,55 +43,12 @@ _PARTED = {
     DecimalMark.COMMA: re.compile(r"9{1,3}(?:\.999)+(?:,9+)?|9+(?:,9+)?"),
     DecimalMark.POINT: re.compile(r"9{1,3}(?:,999)+(?:\.9+)?|9+(?:\.9+)?"),
 }
-_THREE_PARTS = re.compile(r"9+:9+:99(?:\.9+)?")
-_MINUTES = re.compile(r"9+:99\.9+")
-_PLAIN_SPREAD = re.compile(r"9+(?:\.9+)? ?± ?9+(?:\.9+)?")
-_POINTED = re.compile(r"\s*[1-9]\d{0,2}\.\d{3}\s*")
-_COMMA = re.compile(r"(?<=\d),(?=\d)")
-_BLANKS = re.compile(r"(?<=\d)[\s'_\u2019\u00a0\u202f\u2009](?=\d{3}(?!\d))")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _VALUE = re.compile(rf"(?P<number>{_NUMBER})\s*(?P<unit>[^\d\s.,+-][^\d]*)?")
 _SPREAD = re.compile(
     rf"(?P<mean>{_NUMBER}[^±\d]*?)\s*(?:±|\+/-|\+-|\\pm)\s*(?P<spread>{_NUMBER})\s*(?P<unit>[^\d\s].*)?"
 )
-_DIGITS_SPREAD = re.compile(r"(?P<mean>\d+\.(?P<decimals>\d+))\((?P<spread>\d+)\)\s*(?P<unit>[^\d\s].*)?")
-_PARTS = re.compile(
-    r"(?:(?P<d>\d+)\s*d(?:ays?)?)?,?\s*(?:(?P<h>\d+)\s*h(?:ours?|rs?)?)?,?\s*(?:(?P<m>\d+)\s*m(?:in(?:utes?|s)?)?)?"
-    r",?\s*(?:(?P<s>\d+(?:\.\d+)?)\s*s(?:ec(?:onds?|s)?)?)?",
-    re.IGNORECASE,
-)
-_CLOCK = re.compile(r"(?:(?:(?P<d>\d+)(?:-|\s?days?,?\s?))?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d{2}(?:\.\d+)?)")
-_ISO = re.compile(r"P(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?")
-_FORTRAN = re.compile(r"([-+]?\d*\.\d*)[dD]([-+]?\d{1,3})")
-_FOOTNOTE = re.compile(r"(?<=[\w.%)])\s*(?:\^?\{?[*†‡§¶#]+\}?|\^\{?[a-z]\}?|[⁰¹²³⁴-⁹]+|\[(?:[a-z\d]|\^\w{1,2})\])$")
-_BESIDE = re.compile(  # 28.8 s (3.49x), 28.8 (87 %), 28.8 [28.1-29.9]: a ratio or an interval beside the value
-    r"(?:(?<=[\w.])\s*[\[(]\s*(?:best|fastest|slowest|slower|faster|baseline|reference|ref|default)[.!]?\s*[\])]|(?<=[\w.])\s*[\[(]\s*(?:[\d.,]+\s*[x×%]|(?:\d+\s*%\s*CI:?\s*)?[\d.]+\s*(?:-|–|to|;|\.\.|,\s)\s*[\d.]+)\s*[\])]|\s\([\d.,]+\))$"
-)
-_PICTURES = re.compile(r"[\u2b50\u2600-\u27bf\ufe0f\U0001f300-\U0001faff]+\s*$")  # a star or a rocket behind the best
-_BAD_SIGN = re.compile("[✗✘❌⚠✖]")
-_TEN = re.compile(
-    r"(?:(?P<number>[-+]?\d+(?:\.\d+)?)\s*(?:[x×·*]|\\times|\\cdot)\s*)?10(?:\^|\*\*)\{?(?P<power>[-+]?\d{1,3})\}?"
-)
-_RAISED_END = re.compile(r"(?<=\d)[⁰¹²³⁴-⁹]+$")
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
-_ABOUT = re.compile(r"^(?:[~≈≃∼]|ca\.?|approx\.?|about)\s*(?=[\d.])", re.IGNORECASE)
-_BOUND = re.compile(r"\s*(?:[<>≤≥]|&[lg]t;).*")
-_PRODUCT = re.compile(r"(?P<nodes>\d+)\s*(?:nodes?|hosts?)?\s*[x×*·]\s*(?P<each>\d+)\s*[A-Za-z]*")
-_NODES = re.compile(r"(?P<nodes>\d+)\s*[nN]\s*[x×-]?\s*(?P<each>\d+)\s*[gGcCpPrRtT]")
-_POWER = re.compile(r"(?P<base>\d+)\s*(?:\^|\*\*)\s*\{?(?P<power>\d{1,2})\}?")
-_WORKERS = re.compile(r"(?P<count>\d[\d,]*)\s*(?P<noun>[A-Za-z]+)?(?:\s*[(\[].*[)\]])?")
-_NODES_WITH = re.compile(
-    r"(?P<nodes>\d{1,6})\s*(?:nodes?|hosts?|machines?)\s*[(\[,/]\s*(?P<all>\d{1,9})\s*[A-Za-z]", re.IGNORECASE
-)
-_NAMED = re.compile(r"-{0,2}(?P<noun>[A-Za-z]+)\s*[=:]?\s*(?P<count>\d+)")
-_PARALLEL = re.compile(r"(?:parallel|serial|sequential|seq)\s*\(?(?P<count>\d+)\)?", re.IGNORECASE)
-_MODELS = re.compile(  # 8x A100, 8 A100s, A100 x8
-    r"(?P<count>\d+)\s*(?:[x×*]\s*(?P<model>[A-Za-z][\w .-]*)|(?P<name>[A-Za-z]+\d[\w-]*))(?:\s*\([^)]*\))?"
-    r"|(?P<first>[A-Za-z][\w .-]*?)\s*[x×*]\s*(?P<many>\d+)"
-)
-_SERIAL = re.compile(
-    r"(?:serial|sequential|seq\.?|single[\s-]?(?:core|thread(?:ed)?|process))(?:\s+\w{4,10})?", re.IGNORECASE
-)
 _NOUN = "|".join(sorted((noun for noun in WORKER_NOUNS if len(noun) > 1), key=len, reverse=True))
 _IN_NAME = re.compile(  # make -j4, --threads 4, sort/threads:4, OpenMP (4 threads)
     rf"(?<![\w-])-(?:j|t|n|np|p|c)[\s=]*(?P<flag>\d+)\b|(?<![A-Za-z])(?:{_NOUN})[\s=:_-]*(?P<after>\d+)\b"
@@ -102,22 +58,15 @@ _IN_NAME = re.compile(  # make -j4, --threads 4, sort/threads:4, OpenMP (4 threa
 _ONES = "one two three four five six seven eight nine ten eleven twelve"
 _NUMERALS = {word: number for number, word in enumerate(_ONES.split(), 1)}
 _NUMERALS |= {"sixteen": 16, "twenty": 20, "thirty-two": 32, "sixty-four": 64, "single": 1, "dual": 2, "quad": 4}
-_THOUSAND = re.compile(r"(?P<count>\d+(?:\.\d+)?)\s*[kK]")
 Cells = Sequence[str] | npt.NDArray[Any]
 THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
-_NUMERAL_UNIT = re.compile(r"^(\d+(?:\.\d*)?|\.\d+) ?([^\d\s.,+\-][^\d\n]*)$", re.MULTILINE)
 _PREFIXES = {**THOUSANDS, "T": 1e12, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
-_PREFIXED = re.compile(r"(?P<prefix>[KMG]i|[kKMGT])\s*(?P<rest>[A-Za-z].*)")
 ABSENT = frozenset(("", "-", "–", "—", "--", "---", "na", "n/a", "n.a.", "nan", "none", "null", "nil", "?", ".", "..."))
 NO_RESULT = frozenset((
     "oom", "out of memory", "dnf", "did not finish", "dns", "timeout", "time out", "timed out", "tle", "failed", "fail",
     "failure", "crash", "crashed", "error", "err", "killed", "cancelled", "canceled", "aborted", "segfault", "skipped",
     "not run", "not measured", "not available", "n/m", "unavailable", "diverged", "x", "✗", "❌",
 ))  # fmt: skip
-_FAILED = re.compile(  # Segmentation fault, OOM (80 GB), timeout after 1 h
-    r"(?:oom|out[ -]of[ -]memory|timed?[ -]?out|fail(?:ed|ure)?|crash(?:ed)?|error|killed|cancell?ed|aborted|segfault"
-    r"|segmentation fault|bus error|core dumped|skipped|diverged|did not (?:finish|run|converge)|sig[a-z]{3,5})\b(?!-)"
-)
 FAILED_MARK = re.compile(
     r"(?<!\bno )(?<!\bnot )(?<!\b0 )(?<!never )(?<!without )\b(?:failed|crashed|killed|aborted|timed[ -]?out"
     r"|segfault(?:ed)?|out of memory|oom)\b(?P<ends>\s*(?:[(:].*)?$)?",
@@ -180,14 +129,14 @@ class CellGrid:
 def decimal_mark(cells: Iterable[str]) -> DecimalMark:
     """What commas between digits mean, by the cells that leave no choice; BOTH where they contradict each other."""
     text = "\n".join(cell[:MOST_CELL] for cell in cells if "," in cell)
-    marks = {DecimalMark.COMMA} if _LEADING_ZERO.search(text) else set()
+    marks = {DecimalMark.COMMA} if pattern("cells.leading_zero").search(text) else set()
     undecided = False
     for number in set(re.findall(r"\d[\d.,]*\d", text.translate(_ONE_DIGIT))):  # few shapes, however many numbers
         if "," not in number:
             continue
         if "." in number:
             marks.add(DecimalMark.COMMA if number.rfind(",") > number.rfind(".") else DecimalMark.POINT)
-        elif not _GROUPED.fullmatch(number):
+        elif not pattern("cells.grouped").fullmatch(number):
             marks.add(DecimalMark.COMMA)
         elif number.count(",") > 1:
             marks.add(DecimalMark.POINT)
@@ -202,7 +151,7 @@ def decimal_mark(cells: Iterable[str]) -> DecimalMark:
 
 def may_be_thousands(headers: Sequence[str], cells: Cells) -> bool:
     """Whether 12.345 may be twelve thousand: all cells have that shape, and the headers are of such a language."""
-    if isinstance(cells, np.ndarray) or len(cells) < 2 or not all(map(_POINTED.fullmatch, cells)):
+    if isinstance(cells, np.ndarray) or len(cells) < 2 or not all(map(pattern("cells.pointed").fullmatch, cells)):
         return False
     return parts_thousands_by_points(headers)
 
@@ -210,24 +159,29 @@ def may_be_thousands(headers: Sequence[str], cells: Cells) -> bool:
 def parse_cell(text: str, mark: DecimalMark = DecimalMark.POINT) -> CellValue | None:
     """What one cell says; None where it is no number."""
     text = (
-        _BLANKS.sub("", text.replace("**", "").strip().strip("$`"))[:MOST_CELL]
+        pattern("cells.blanks")
+        .sub("", text.replace("**", "").strip().strip("$`"))[:MOST_CELL]
         .replace("μ", "µ")
         .replace("\u2212", "-")
         .strip()
     )
     if not text.isascii():
-        if _BAD_SIGN.search(text):
+        if pattern("cells.bad_sign").search(text):
             return None  # a run that failed
-        text = _PICTURES.sub("", text).strip()
+        text = pattern("cells.pictures").sub("", text).strip()
     text = re.sub(r"(?<=[x×·*]10)[⁻⁰¹²³⁴-⁹]+", lambda match: "^" + match[0].translate(_RAISED), text.replace("× ", "×"))
     if re.fullmatch(r"10[⁻⁰¹²³⁴-⁹]+", text):
         return None  # a power, or ten with a footnote
-    text = _BESIDE.sub("", _ABOUT.sub("", _FOOTNOTE.sub("", text).strip("*"))).strip()
+    text = (
+        pattern("cells.beside")
+        .sub("", pattern("cells.about").sub("", pattern("cells.footnote").sub("", text).strip("*")))
+        .strip()
+    )
     if mark is DecimalMark.COMMA:
-        text = _COMMA.sub(".", re.sub(r"(?<=\d)\.(?=\d{3}(?!\d))", "", text))
+        text = pattern("cells.comma").sub(".", re.sub(r"(?<=\d)\.(?=\d{3}(?!\d))", "", text))
     else:
         text = re.sub(r"(?<=\d),(?=(?:\d\d,)*\d{3}(?!\d))", "", text)
-    if match := _SPREAD.fullmatch(text) or _DIGITS_SPREAD.fullmatch(text):
+    if match := _SPREAD.fullmatch(text) or pattern("cells.digits_spread").fullmatch(text):
         return _with_spread(match)
     if match := _VALUE.fullmatch(text):
         unit = (match["unit"] or "").strip()
@@ -236,12 +190,12 @@ def parse_cell(text: str, mark: DecimalMark = DecimalMark.POINT) -> CellValue | 
         meaning = unit_of(unit)
         if meaning is not None:
             return CellValue(float(match["number"]) * meaning.factor, meaning)
-    if match := _TEN.fullmatch(text):
+    if match := pattern("cells.ten").fullmatch(text):
         return CellValue(float(f"{match['number'] or 1}e{match['power']}"))
-    if match := _FORTRAN.fullmatch(text):
+    if match := pattern("cells.fortran").fullmatch(text):
         return parse_cell(f"{match[1]}e{match[2]}")
-    clock = _CLOCK.fullmatch(text)
-    parts = clock or (_ISO.fullmatch(text) or _PARTS.fullmatch(text) if text else None)
+    clock = pattern("cells.clock").fullmatch(text)
+    parts = clock or (pattern("cells.iso").fullmatch(text) or pattern("cells.parts").fullmatch(text) if text else None)
     if parts is None or not any(parts.groupdict().values()):
         return None
     d, h, m, s = (float(parts[name] or 0) for name in "dhms")
@@ -325,12 +279,12 @@ def _of_one_shape(cells: Sequence[str], mark: DecimalMark) -> Numbers | None:
     if mark in (DecimalMark.COMMA, DecimalMark.POINT) and _all_match(_PARTED[mark], shapes):
         thousands, decimals = (".", ",") if mark is DecimalMark.COMMA else (",", ".")
         return _numbers(text.replace(thousands, "").replace(decimals, "."), cells)
-    if _all_match(_THREE_PARTS, shapes) or _all_match(_MINUTES, shapes):
+    if _all_match(pattern("cells.three_parts"), shapes) or _all_match(pattern("cells.minutes"), shapes):
         parts = _numbers(text.replace(":", "\n"), cells)
         each = len(parts.values) // len(cells)
         values = parts.values.reshape(-1, each) @ np.array([3600.0, 60.0, 1.0][-each:])
         return Numbers(values, np.zeros(len(cells), dtype=bool), ValueColumn(Quantity.SECONDS, 1.0, "s"))
-    if _all_match(_PLAIN_SPREAD, shapes):
+    if _all_match(pattern("cells.plain_spread"), shapes):
         pairs = _numbers(text.replace("±", "\n"), cells).values.reshape(-1, 2)
         return Numbers(pairs[:, 0].copy(), np.zeros(len(cells), dtype=bool), spread=pairs[:, 1].copy())
     return None
@@ -350,13 +304,13 @@ def _with_units(cells: Sequence[str]) -> Numbers | None:
     if unit_of(cells[0].lstrip("0123456789. ")) is None:
         return None
     text = "\n".join(cells)  # all cells at once: a column may have millions
-    if _BAD_SIGN.search(text):
+    if pattern("cells.bad_sign").search(text):
         return None
     parts = text.replace("\n", " ").split(" ")
     if len(parts) == 2 * len(cells) and text.count(" ") == len(cells):
         numerals, names = parts[::2], parts[1::2]
     else:
-        pairs = _NUMERAL_UNIT.findall(text)
+        pairs = pattern("cells.numeral_unit").findall(text)
         numerals, names = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     units = {name: unit_of(name) for name in set(names)}
     kinds = {unit and (unit.quantity, unit.unit) for unit in units.values()}
@@ -375,7 +329,7 @@ def _common_rate(units: Sequence[str]) -> dict[str, tuple[float, str]]:
     """For each of several rates its factor and the rate that they have in common: K ops/s and M ops/s; else nothing."""
     readings = [{unit: 1.0} for unit in units]
     for unit, own in zip(units, readings, strict=True):
-        if match := _PREFIXED.fullmatch(unit):
+        if match := pattern("cells.prefixed").fullmatch(unit):
             own[match["rest"]] = _PREFIXES[match["prefix"]]
     common = [base for base in readings[0] if all(base in own for own in readings)] if readings else []
     return {unit: (own[common[0]], common[0]) for unit, own in zip(units, readings, strict=True)} if common else {}
@@ -386,9 +340,11 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
 
     `1k` is 1,024 beside powers of two and 1,000 beside other counts; beside none of them it is `ambiguous`.
     """
-    if not isinstance(cells, np.ndarray) and all(_RAISED_END.search(cell) for cell in cells):
+    if not isinstance(cells, np.ndarray) and all(pattern("cells.raised_end").search(cell) for cell in cells):
         # 2¹, 2², 2³; a single raised number is a footnote
-        cells = [_RAISED_END.sub(lambda match: "^" + match[0].translate(_RAISED), cell) for cell in cells]
+        cells = [
+            pattern("cells.raised_end").sub(lambda match: "^" + match[0].translate(_RAISED), cell) for cell in cells
+        ]
     numbers = numbers_of(cells, mark)
     if isinstance(cells, np.ndarray) or (not numbers.bad.any() and not any(cell[-1:] in "kK" for cell in cells)):
         return numbers
@@ -397,9 +353,9 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
     binary = bool(plain) and all(k & (k - 1) == 0 for k in plain)
     nouns: set[str | None] = set()
     for i, cell in enumerate(cells):
-        text = _FOOTNOTE.sub("", cell.strip().strip("$`\"'").strip()).strip("*")
+        text = pattern("cells.footnote").sub("", cell.strip().strip("$`\"'").strip()).strip("*")
         nouns.add(counted_noun([text]))
-        if match := _THOUSAND.fullmatch(text):
+        if match := pattern("cells.thousand").fullmatch(text):
             values[i] = float(match["count"]) * (1024 if binary else 1000)
             ambiguous = i if ambiguous is None and (not plain or (binary and len(plain) < 3)) else ambiguous
         elif numbers.bad[i]:
@@ -410,7 +366,7 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
         values = in_names
     elif named and 1 not in values:
         values[[is_serial(cell) for cell in cells]] = 1
-    nodes = [match for cell in cells if (match := _NODES_WITH.match(cell.strip())) is not None]
+    nodes = [match for cell in cells if (match := pattern("cells.nodes_with").match(cell.strip())) is not None]
     if len(nouns - {None}) > 1 or len({int(own["all"]) / max(int(own["nodes"]), 1) for own in nodes}) > 1:
         values[:] = np.nan  # 4 cores and 1 GPU are no counts of one thing, nor are 1 node (4 GPUs) and 1 node (8 GPUs)
     return Numbers(values, ~np.isfinite(values), numbers.unit, ambiguous=ambiguous)
@@ -420,13 +376,13 @@ def _workers_in(text: str, named: bool) -> float:
     """The worker count that a cell states in words; NaN where it states none."""
     if named and text.lower() in _NUMERALS:
         return float(_NUMERALS[text.lower()])
-    if match := _NODES.fullmatch(text) or (_PRODUCT.fullmatch(text) if named else None):
+    if match := pattern("cells.nodes").fullmatch(text) or (pattern("cells.product").fullmatch(text) if named else None):
         return float(match["nodes"]) * float(match["each"])
-    if match := _POWER.fullmatch(text):
+    if match := pattern("cells.power").fullmatch(text):
         return float(int(match["base"]) ** int(match["power"])) if len(match["base"]) < 4 else np.nan
-    if match := _PARALLEL.fullmatch(text):
+    if match := pattern("cells.parallel").fullmatch(text):
         return float(match["count"])
-    match = _WORKERS.fullmatch(text) or _NAMED.fullmatch(text)
+    match = pattern("cells.workers").fullmatch(text) or pattern("cells.named").fullmatch(text)
     if match is None:
         return np.nan
     noun = (match["noun"] or "").lower()
@@ -436,7 +392,7 @@ def _workers_in(text: str, named: bool) -> float:
 
 def is_serial(cell: Any) -> bool:
     """Whether a cell names the program without workers, such as `sequential`."""
-    return _SERIAL.fullmatch(str(cell).strip().strip("*_`")) is not None
+    return pattern("cells.serial").fullmatch(str(cell).strip().strip("*_`")) is not None
 
 
 def _in_names(cells: Sequence[str]) -> FloatArray:
@@ -452,14 +408,16 @@ def _in_names(cells: Sequence[str]) -> FloatArray:
 def counted_noun(cells: Cells) -> str | None:
     """What the cells of a column count by their own words: gpus for `16 GPUs`; None where they do not say."""
     match = (
-        None if isinstance(cells, np.ndarray) else _WORKERS.fullmatch(cells[0].strip()) or _NAMED.fullmatch(cells[0])
+        None
+        if isinstance(cells, np.ndarray)
+        else pattern("cells.workers").fullmatch(cells[0].strip()) or pattern("cells.named").fullmatch(cells[0])
     )
     return WORKER_NOUNS.get((match["noun"] or "").lower()) if match else None
 
 
 def _of_one_model(cells: Sequence[str]) -> FloatArray:
     """How many of one machine each cell names, such as 8x A100; NaN where one names none, or they name several."""
-    matches = [_MODELS.fullmatch(cell.strip().strip("*`")) for cell in cells]
+    matches = [pattern("cells.models").fullmatch(cell.strip().strip("*`")) for cell in cells]
     models = {(m["model"] or m["name"] or m["first"]).lower().rstrip("s ") for m in matches if m is not None}
     if len(models) != 1 or not all(matches):
         return np.full(len(cells), np.nan)
@@ -476,7 +434,10 @@ def no_result(cell: Any) -> bool:
     """Whether a cell says that there is no measurement: empty, n/a, OOM, DNF, or a bound such as >3600."""
     plain = str(cell).strip().strip("*`$()[]").strip().lower()
     return (
-        plain in ABSENT or plain in NO_RESULT or _FAILED.match(plain) is not None or _BOUND.fullmatch(plain) is not None
+        plain in ABSENT
+        or plain in NO_RESULT
+        or pattern("cells.failed").match(plain) is not None
+        or pattern("cells.bound").fullmatch(plain) is not None
     )
 
 

@@ -17,7 +17,15 @@ import numpy as np
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import info, warning
-from scalecurve.formats.headers import TIME_UNITS, is_worker_time, k_unit_of, parse_header, value_meaning, worker_unit
+from scalecurve.formats.headers import (
+    TIME_UNITS,
+    is_worker_time,
+    k_unit_of,
+    parse_header,
+    pattern,
+    value_meaning,
+    worker_unit,
+)
 from scalecurve.formats.reading import Reader, Reading, ReadOptions, Unclear
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.candidates import EMPTY, HEADER, Candidate, candidates, listed, names_workers
@@ -36,15 +44,12 @@ from scalecurve.formats.tables.structure import NamedTable, TableLayout, find_la
 from scalecurve.study import Quantity, Regime
 
 AHEAD = 1.0  # by how much the best reading must lead
-LEAST = -1.5  # what they must come to for a reading to be offered
+LEAST = -2.0  # what they must come to for a reading to be offered
 ENOUGH = 2.0  # what the name and the cells of K must come to
 HYPERFINE = ("command", "mean", "stddev", "median", "user", "system", "min", "max")  # its CSV, in seconds
 CHECKED_ROWS = 200
-MOST_OFFERS, MOST_TRIED, MOST_CURVES_OFFERED = 3, 8, 60
+MOST_OFFERS, MOST_TRIED, MOST_CURVES_OFFERED = 3, 8, 20
 SAME = 0.03  # what the digits of a printed table may leave open
-_REGIME = re.compile(r"\b(strong|weak)[\s_-]+scal(?:ing|ability)", re.IGNORECASE)
-_HUNDREDS = re.compile(r"[1-9]\d{0,2},\d00\W*")
-_DECIMAL_POINT = re.compile(r"[-+~]?\d+\.(?:\d{1,2}|\d{4,})\s*[A-Za-zµ%×/]*")
 _UNIT_NAMES = {TIME_UNITS[name]: name for name in ("ns", "us", "ms", "s", "min", "h")}
 
 
@@ -423,7 +428,7 @@ def command_of(options: ReadOptions, name: str) -> str:
 
 def regime_in(caption: str) -> Regime | None:
     """The regime that the text around a table states; None where it names none or both."""
-    words = {word.lower() for word in _REGIME.findall(caption)}
+    words = {word.lower() for word in pattern("decision.regime").findall(caption)}
     return Regime(words.pop()) if len(words) == 1 else None
 
 
@@ -449,12 +454,14 @@ def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:
             continue
         head = parse_header(header)
         is_number = head.is_derived or head.statistic is not None or value_meaning(header) is not None
-        if is_number and any(_DECIMAL_POINT.fullmatch(cell.strip()) for cell in column[:SAMPLE_ROWS]):
+        if is_number and any(
+            pattern("decision.decimal_point").fullmatch(cell.strip()) for cell in column[:SAMPLE_ROWS]
+        ):
             return True
         if k_unit_of(header) and any("," in cell for cell in column[:SAMPLE_ROWS]):
             return True
     with_commas = [{cell.strip() for cell in column[:SAMPLE_ROWS] if "," in cell} for column in numeric]
-    ends_in_zeros = [len(own) > 1 and all(map(_HUNDREDS.fullmatch, own)) for own in with_commas]
+    ends_in_zeros = [len(own) > 1 and all(map(pattern("decision.hundreds").fullmatch, own)) for own in with_commas]
     if numeric and all(ends_in_zeros) and all(map(str.isascii, grid.headers)):
         return True
     for column in numeric:
@@ -509,4 +516,4 @@ def _has_labels(sample: CellGrid) -> bool:
     return False
 
 
-READER = Reader("plain-table", "plain table", recognise_text, read)
+READER = Reader("plain-table", "plain table", recognise_text, read, damage=())  # cells of text cannot surprise us

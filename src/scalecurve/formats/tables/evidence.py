@@ -6,7 +6,6 @@ new, add a word to `vocabulary.toml` or a function here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -20,20 +19,19 @@ from scalecurve.formats.headers import (
     Statistic,
     is_of_one_worker,
     k_unit_of,
+    pattern,
     value_meaning,
     worker_unit,
 )
 from scalecurve.formats.tables.candidates import HEADER, Candidate
 from scalecurve.formats.tables.cells import numbers_of
-from scalecurve.formats.tables.facts import Kind, is_cpu_time
+from scalecurve.formats.tables.facts import Kind, distinct, is_cpu_time
 from scalecurve.study import Quantity, Regime
 from scalecurve.study.run import FloatArray
 
 # Where several counts rise together, the one that names what is paid for is K.
 UNITS = {"gpus": 0.4, "ranks": 0.3, "processes": 0.3, "workers": 0.3, "cores": 0.35, "threads": 0.0, "nodes": -0.3}
 CERTAIN, SURE, LIKELY, HINT = 6.0, 4.0, 2.0, 1.0
-_PERCENTILE = re.compile(r"p\d{1,4}")
-_CLOCK = re.compile(r"\d{1,2}:\d\d:\d\d")
 CLOSE = 0.05  # how far a printed ratio may be from what follows from the times, on the log scale
 
 
@@ -80,7 +78,7 @@ def cells_of_k(own: Candidate) -> float:
     if own.k is None:
         return 0.0
     counts = own.workers
-    values = np.unique(counts[np.isfinite(counts)])
+    values = distinct(counts[np.isfinite(counts)])
     if len(values) < 2:
         return -LIKELY if worker_unit(own.view.name(own.k)) else -CERTAIN
     doubling = np.mean([float(v).is_integer() and (int(v) & (int(v) - 1)) == 0 for v in values])
@@ -124,7 +122,7 @@ def _is_latency_beside_rate(own: Candidate) -> bool:
     """Whether the observations are latencies or percentiles of requests whose rate stands beside them."""
     view, head = own.view, own.value_head
     is_time = own.meaning is not None and own.meaning.quantity is Quantity.SECONDS
-    if not is_time or not (head.says("latency") or any(map(_PERCENTILE.fullmatch, head.words))):
+    if not is_time or not (head.says("latency") or any(map(pattern("evidence.percentile").fullmatch, head.words))):
         return False
     others = [view.numbers(i).unit or value_meaning(view.name(i)) for i in range(view.width) if i != own.value]
     return any(one is not None and one.quantity is not Quantity.SECONDS for one in others)
@@ -133,7 +131,7 @@ def _is_latency_beside_rate(own: Candidate) -> bool:
 def _is_time_of_day(own: Candidate) -> bool:
     """Whether the observations are h:mm:ss beside a column of dates."""
     dated = any("date" in head.words for head in own.view.heads)
-    return dated and all(_CLOCK.fullmatch(label) for label in own.view.labels(own.value)[:20])
+    return dated and all(pattern("evidence.clock").fullmatch(label) for label in own.view.labels(own.value)[:20])
 
 
 def _statistic(head: Header) -> float:
@@ -153,7 +151,7 @@ def cells_of_value(own: Candidate) -> float:
     share = len(good) / max(len(own.values), 1)
     is_whole = bool((good == np.floor(good)).all()) and float(good.max()) < 1e4
     score = HINT * share - (0.5 if is_whole and own.meaning is None else 0.0)
-    return score - (LIKELY if len(np.unique(good)) == 1 and len(good) > 2 else 0.0)
+    return score - (LIKELY if len(distinct(good)) == 1 and len(good) > 2 else 0.0)
 
 
 def _ratios(own: Candidate) -> Iterator[tuple[str, FloatArray]]:
@@ -228,7 +226,7 @@ def efficiency_is_speedup_per_k(own: Candidate) -> float:
     with np.errstate(all="ignore"):
         base = np.log(columns["speedup"] / own.workers / columns["efficiency"])
     rows = np.isfinite(base)
-    if rows.sum() < 3 or len(np.unique(own.workers[rows])) < 2:
+    if rows.sum() < 3 or len(distinct(own.workers[rows])) < 2:
         return 0.0
     return LIKELY + HINT if float(np.ptp(base[rows])) < CLOSE else -HINT
 
@@ -339,8 +337,8 @@ def curves_reach_several_k(own: Candidate) -> float:
     if own.k is None or not rows.any():
         return -LIKELY if own.k is not None else 0.0
     groups = own.groups[rows]
-    pairs = np.unique(np.stack([groups, codes(own.workers[rows])]), axis=1)
-    points = np.bincount(pairs[0])
+    codes_of_k = codes(own.workers[rows])
+    points = np.bincount(distinct(groups * (codes_of_k.max() + 1) + codes_of_k) // (codes_of_k.max() + 1))
     alone = float(np.mean(points[groups] < 2))
     unclear = sum(kind is Kind.UNCLEAR for kind in own.kinds.values())
     return -LIKELY * (1 + HINT) * alone - 0.5 * min(unclear, 3)

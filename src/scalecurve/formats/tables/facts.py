@@ -6,7 +6,6 @@ repeats itself was measured; one that has a single value at each K follows K.
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.formats.headers import WORDS, Header, Statistic, parse_header, value_meaning, worker_unit
+from scalecurve.formats.headers import WORDS, Header, Statistic, parse_header, pattern, value_meaning, worker_unit
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.tables.cells import (
     ABSENT,
@@ -29,11 +28,6 @@ from scalecurve.formats.tables.cells import (
 )
 from scalecurve.study.run import MAX_K, FloatArray, IntArray
 
-_TIMES = re.compile(r"(?<=\d)\s*[x×%]$")
-_PATH = re.compile(r".*[/\\].*|[0-9a-fA-F-]{7,}|.*\.[a-z]{2,4}")
-_DIGITS = re.compile(r"\d+")
-_WHOLE = re.compile(r"\s*\d{1,6}\s*")
-_MOMENT = re.compile(r"\s*\d{4}-\d\d-\d\d[T _]\d\d[:\-]\d\d.*|\s*1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?\s*")
 MOSTLY = 0.9
 
 
@@ -132,6 +126,11 @@ def is_cpu_time(view: TableView, i: int) -> bool:
     return not any({*own.words} & WORDS["device"] and {*own.words} - WORDS["device"] == rest for own in view.heads)
 
 
+def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The distinct values in order; asking numpy for places too spares the import of masked arrays."""
+    return np.unique(values, return_index=True)[0]
+
+
 def codes_of(labels: Any) -> IntArray:
     """Each label as the number of its first appearance."""
     memo = {label: i for i, label in enumerate(dict.fromkeys(labels))}
@@ -141,7 +140,7 @@ def codes_of(labels: Any) -> IntArray:
 @lru_cache(maxsize=4096)
 def is_moment(label: str) -> bool:
     """Whether a label is a date with its time of day, or seconds since 1970."""
-    return _MOMENT.fullmatch(label) is not None
+    return pattern("facts.moment").fullmatch(label) is not None
 
 
 def kind_of(view: TableView, i: int, labels: list[str], places: npt.NDArray[Any]) -> Kind:
@@ -152,13 +151,13 @@ def kind_of(view: TableView, i: int, labels: list[str], places: npt.NDArray[Any]
         return Kind.CONSTANT
     if _numbers_repeats(head, labels):
         return Kind.REPEAT
-    pairs = np.unique(codes * ks + places)
+    pairs = distinct(codes * ks + places)
     at_k = np.bincount(pairs % ks, minlength=ks)  # how many values each K has
     at = np.bincount(pairs // ks)  # at how many K each value was measured
     if at_k.max() == 1:
         return Kind.FACTOR if _parts_k(codes, places, at, labels) else Kind.FOLLOWS_K
     is_balanced = ks > 1 and bool((at == ks).all()) and 2 * values <= len(codes)
-    filled = [_TIMES.sub("", label) for label in labels if label.lower() not in ABSENT]
+    filled = [pattern("facts.times").sub("", label) for label in labels if label.lower() not in ABSENT]
     numbers = numbers_of(filled, view.mark) if filled else None
     if numbers is None or numbers.bad.any():
         return _kind_of_words(head, labels, at, values)
@@ -191,7 +190,7 @@ def _kind_of_words(head: Header, labels: list[str], at: IntArray, values: int) -
         return Kind.LABEL
     if values >= MOSTLY * len(labels):
         named = head.says("label", "dated", "notes", "job_list")
-        return Kind.LABEL if named or any(map(_PATH.fullmatch, labels)) else Kind.UNCLEAR
+        return Kind.LABEL if named or any(map(pattern("facts.path").fullmatch, labels)) else Kind.UNCLEAR
     if head.says("notes") and "" in labels:
         return Kind.LABEL
     if (at > 1).any():
@@ -204,10 +203,14 @@ def _numbers_repeats(head: Header, labels: list[str]) -> bool:
     if not (head.is_repeat or (head.says("seed") and head.statistic is None)):
         return False
     distinct = set(labels)
-    if all(_WHOLE.fullmatch(label) or parse_header(label).is_repeat or not label for label in distinct):
+    if all(pattern("facts.whole").fullmatch(label) or parse_header(label).is_repeat or not label for label in distinct):
         return True
-    forms = {_DIGITS.sub("#", label) for label in distinct}  # 20260630_rep1, 20260630_rep2
-    return all(map(_DIGITS.search, distinct)) and len(forms) == 1 and any(sign.isalpha() for sign in forms.pop())
+    forms = {pattern("facts.digits").sub("#", label) for label in distinct}  # 20260630_rep1, 20260630_rep2
+    return (
+        all(map(pattern("facts.digits").search, distinct))
+        and len(forms) == 1
+        and any(sign.isalpha() for sign in forms.pop())
+    )
 
 
 def has_spread(head: Header) -> bool:

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scalecurve.formats.headers import WORDS, Header
+from scalecurve.formats.headers import WORDS, Header, pattern
 from scalecurve.formats.tables.cells import ABSENT, FAILED_MARK, NO_RESULT, SAMPLE_ROWS, Cells, is_summary
 
 YES, NO = frozenset(["1", "true", "yes", "y", "t", "x", "1.0"]), frozenset(["0", "false", "no", "n", "f", "0.0"])
 WARM, MEASURED, PASSED = WORDS["warm"], WORDS["measured"], WORDS["passed"]
 # Words that judge a run whatever their column is called; yes and no answer any question.
 NOT_PASSED = WORDS["bad_states"] - frozenset(["no", "false", "bad", "skipped", "nan", "✗", "✘", "✖", "❌"])
-_WARM_MARK = re.compile(r"\bwarm(?:ing)?[\s_-]?up\b|\bdiscard(?:ed)?\b", re.IGNORECASE)
-_RETRIED = re.compile(r"\b(?:first|1st|then|re-?ran|re-?run|retr(?:y|ied)|again|try|attempts?|worked)\b", re.IGNORECASE)
 
 Verdicts = dict[str, bool | None]
 
 
 def without_summaries(labels: Sequence[str]) -> Verdicts | None:
     """For each number of a run that it is one, and for avg, mean or a warm-up that it is none; None without any."""
-    verdicts: Verdicts = {label: not is_summary(label) and not _WARM_MARK.search(label) for label in set(labels)}
+    verdicts: Verdicts = {
+        label: not is_summary(label) and not pattern("filters.warm_mark").search(label) for label in set(labels)
+    }
     return verdicts if not all(verdicts.values()) and any(verdicts.values()) else None
 
 
@@ -77,10 +77,12 @@ def _judged_notes(marks: set[str]) -> Verdicts | None:
     """For each note whether its rows are measurements: not beside `crashed (OOM)`, unclear beside `node 7 crashed`."""
     plain = {label: label.strip(" .!()[]*").lower() for label in marks}
     words = NO_RESULT - {"x", "✗", "❌"} | {"total", "sum"}
-    failed = {label: FAILED_MARK.search(note) for label, note in plain.items() if not _RETRIED.search(note)}
-    bad = {label for label, note in plain.items() if note in words or _WARM_MARK.match(note)}
+    failed = {
+        label: FAILED_MARK.search(note) for label, note in plain.items() if not pattern("filters.retried").search(note)
+    }
+    bad = {label for label, note in plain.items() if note in words or pattern("filters.warm_mark").match(note)}
     bad |= {label for label, match in failed.items() if match and match.start() == 0 and match["ends"] is not None}
-    unclear = {label for label in marks - bad if failed.get(label) or _WARM_MARK.search(label)}
+    unclear = {label for label in marks - bad if failed.get(label) or pattern("filters.warm_mark").search(label)}
     return {label: None if label in unclear else label not in bad for label in marks} if bad | unclear else None
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import warning
+from scalecurve.formats.headers import pattern
 from scalecurve.formats.reading import Reading, ReadOptions, Unclear
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import CellGrid, parse_cell
@@ -22,11 +23,6 @@ from scalecurve.formats.tables.forms import flat
 
 FILE, KIND, FROM_NAME = "file (series)", "kind of file (series)", "workers"
 MOST_FACTS = 80
-_PAIR = re.compile(
-    r"(?P<label>[^\W\d][^\n:=,;|]{0,58}?)\s*[:=]\s*(?P<value>[-+]?[\d.]\S*(?:\s(?:[nuµm]?s|sec|secs|seconds?|min|h|%)\b)?)"
-    r"(?=\s{2,}|\s*$|\s*[,;|]|\s*\()"
-)
-_NUMBER = re.compile(r"\d+")
 
 Row = dict[str, str]
 
@@ -42,7 +38,7 @@ def facts_of(source: Source) -> list[Row]:
         return []
     rows: list[Row] = [{}]
     for line in source.text.splitlines()[:5000]:
-        for match in _PAIR.finditer(line):
+        for match in pattern("folders.pair").finditer(line):
             label, value = " ".join(match["label"].split()), match["value"].rstrip(",;")
             if label in rows[-1]:
                 rows.append({})
@@ -126,12 +122,12 @@ def _columns_of_names(names: Sequence[str], taken: Sequence[str]) -> dict[str, l
     if len(names) < 2:
         return {}
     columns = {FILE: list(names)}
-    forms = [_NUMBER.sub("#", name) for name in names]
+    forms = [pattern("folders.number").sub("#", name) for name in names]
     if 1 < len(set(forms)) < len(names):
         columns[KIND] = [form.replace("#", "") for form in forms]
     longest = Counter(forms).most_common(1)[0][0]
     words = [re.sub(r"[^A-Za-z]+", " ", part).split()[-1:] for part in longest.split("#")[:-1]]
-    numbers = [_NUMBER.findall(name) for name in names]
+    numbers = [pattern("folders.number").findall(name) for name in names]
     for place, word in enumerate(words):
         cells = [own[place] if place < len(own) else "" for own in numbers]
         header = word[0] if word else f"number {place + 1}"
@@ -153,8 +149,8 @@ def _with_patterns(problem: InputError, sources: Sequence[Source], options: Read
     if options.k_from is not None or options.k_column == FROM_NAME or len(sources) < 2:
         return problem
     offers = list(problem.offers) if isinstance(problem, Unclear) else []
-    for pattern in _patterns([PurePath(source.name).name for source in sources]):
-        asked = replace(options, k_from=pattern)
+    for form in _patterns([PurePath(source.name).name for source in sources]):
+        asked = replace(options, k_from=form)
         try:
             reading = read_folder(sources, asked)
         except InputError:
@@ -169,12 +165,12 @@ def _with_patterns(problem: InputError, sources: Sequence[Source], options: Read
 
 def _patterns(names: Sequence[str]) -> list[str]:
     """Patterns with one group for each number that varies between names of one form."""
-    forms = Counter(_NUMBER.sub("#", name) for name in names)
+    forms = Counter(pattern("folders.number").sub("#", name) for name in names)
     form, count = forms.most_common(1)[0]
     if count < 2:
         return []
-    same = [name for name in names if _NUMBER.sub("#", name) == form]
-    numbers = [_NUMBER.findall(name) for name in same]
+    same = [name for name in names if pattern("folders.number").sub("#", name) == form]
+    numbers = [pattern("folders.number").findall(name) for name in same]
     texts = [re.escape(part) for part in form.split("#")]
     patterns = []
     for place in range(len(texts) - 1):

@@ -12,12 +12,15 @@ from itertools import islice, starmap, takewhile
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.headers import (
+    LATEX,
     LOAD_NAMES,
+    SHELL_TIMES,
     WORDS,
     WORKER_NOUNS,
     in_english,
     k_unit_of,
     parse_header,
+    pattern,
     unit_of,
     value_meaning,
     worker_unit,
@@ -39,77 +42,12 @@ from scalecurve.formats.tables.structure import (
     squared,
 )
 
-_LABEL = re.compile(r"([^\W\d][\w./-]*)\s*[=:]\s*([^\s,;=:|]+(?::\d[\d.:]*)?(?:\s(?:[nuµm]?s|sec|seconds|min|h)\b)?)")
-_LATEX_SKIP = re.compile(
-    r"\\(?:(?:top|mid|bottom)rule\b|hline\b|cmidrule(?:\(\w+\))?\{[^}]*\}|cline\{[^}]*\}|end(?:first|last)?(?:head|foot)\b)"
-)
-_BEGINS = re.compile(r"\\begin\{(?:tab(?!le\b)|longtab|NiceTab|tblr|supertab)")
-_MULTICOLUMN = re.compile(r"\\multicolumn\{(?P<n>\d+)\}\{[^}]*\}\{(?P<text>(?:[^{}]|\{[^{}]*\})*)\}")
-_LATEX_PLAIN = (
-    (r"\\multirow\{\d+\}\{[^}]*\}\{(.*)\}", r"\1"),
-    (r"\\(?:tnote|footnotemark|footnote|textsuperscript)(?:\[[^\]]*\])?\{[^{}]*\}", ""),
-    (r"\\(?:shortstack|makecell|thead)(?:\[[^\]]*\])?\{([^{}]*)\}", r"\1"),
-    (r"\\(oe|ss|ae|o)\b\s*", r"\1"),
-    (r"\\['`^\"~=.]\{?([A-Za-z])\}?", r"\1"),
-    (r"(?<=[A-Za-z])\s*\\\\\s*(?=[A-Za-z])", " "),  # a line within a cell
-    (r"\\(?:SI|qty)\{([^{}]*)\}\{\\?([^{}]*)\}", r"\1 \2"),
-    (r"\$?\\(?:mu|micro)\$?\s*", "µ"),
-    (r"\$?\\pm\$?", "±"),
-    (r"\\(?:row|cell|column)color(?:\[[^\]]*\])?\s*\{[^}]*\}", ""),
-    (r"\\(?:underline|textbf|textit|emph|mathbf|mathrm|text|num|bfseries|si|unit)\b\s*\{([^{}]*)\}", r"\1"),
-    (r"(?<=\d)(?:\\,|\{,\}|~)(?=\d{3})", ""),
-    (r"\\,|~|\\ ", " "),
-    (r"\\milli\\?(?=second)|\\(?=ms\b)", "m"),
-    (r"\\nano\\?(?=second)", "n"),
-    (r"(?<=[mnµ])\\?second\b", "s"),
-    (r"\\(second|minute|hour|day)\b", r"\1"),
-    (r"\\(?:times|cdot)\b\s*", "×"),
-    (r"\^?\{?\\(?:dagger|ddagger|ast|star)\b\}?", ""),
-    (r"\\(?=[_%#&$])", ""),
-    (r"[${}]", ""),
-)
-_LINK = re.compile(r"\[([^\]\[]*)\]\([^()\s]*\)")
-_TAG = re.compile(
-    r"<sup>[^<]{0,5}</sup>|</?(?:br|b|i|em|strong|code|sub|sup|small|nobr|span|font)\b[^<>]*>|&nbsp;", re.IGNORECASE
-)
-_LAUNCHERS = re.compile(
-    r"(?:mpirun|mpiexec|srun|aprun|jsrun|ibrun|prun|horovodrun|flux run)\b.*\s-{1,2}(?:n|np|ntasks)[\s=]*$"
-    r"|torchrun\b.*\s--nproc[_-]per[_-]node[\s=]*$"
-)
-_JOINED_FLAG = re.compile(r"(?<=\s)-(j|t|np?)(?=\d+\b)")  # -j4
-_CRASHED = re.compile(
-    r"^(?:\S+:\s*(?:line \d+:\s*)?\d*\s*)?(?:Segmentation fault|Killed|Aborted|Bus error|Terminated)\b"
-    r"|Command (?:exited with non-zero|terminated by signal)|exited on signal|DUE TO TIME LIMIT|OutOfMemoryError"
-    r"|^Traceback \(most recent"
-)
-_RANK_PREFIX = re.compile(r"^\s*(?:\[[A-Za-z]\w*\]:?\s*)+")  # [rank0], [INFO]
-# What `time` prints on macOS, in csh, in zsh and as /usr/bin/time.
-_SHELL_TIMES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"\s*(?P<elapsed>[\d.]+) real\s+(?P<user>[\d.]+) user\s+(?P<sys>[\d.]+) sys",
-        r"(?P<user>[\d.]+)u (?P<sys>[\d.]+)s (?P<elapsed>\d+:[\d:.]+)",
-        r"(?P<user>[\d.]+)s user (?P<sys>[\d.]+)s system \d+% cpu (?P<elapsed>[\d:.]+) total",
-        r"(?P<user>[\d.]+)user (?P<sys>[\d.]+)system (?P<elapsed>[\d:.]+)elapsed",
-    )
-)
-_NAMED_BEHIND = re.compile(r"\s*(?:\d+(?:\.\d+)?\s+[A-Za-z][\w-]*\s*){2,}")
-_BEHIND = re.compile(r"\s+([A-Za-z][A-Za-z _-]*)")
-_SPREAD_BEHIND = re.compile(r"\s*(?:±|\+/-)\s*[\d.]+(?:\s?[nuµm]?s\b)?")
-_HYPERFINE_END = re.compile(r"\sran\s*$|\stimes (?:faster|slower) than\s")
 _UP_TO = frozenset(("…", "...", "..", "-", "–", "to"))
 _KINDS = frozenset(("mpi", "omp", "openmp", "cpu", "gpu", "parallel", "worker", "compute"))
-_DATE = re.compile(r"\[?\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\]?")
-_NUMERAL = re.compile(
-    r"(?<![\w.])(?P<value>\d+m\d+(?:[.,]\d+)?s|\d+(?::\d\d){1,2}(?:\.\d+)?|-?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?)"
-    r"(?:\s?(?P<unit>[A-Za-zµ%][\w/%]*))?(?![\w.]*\d)"
-)
 # Names of counts; `node 1` and `rank 1` are one of them, not their number.
 _COUNTED = frozenset(noun for noun in WORKER_NOUNS if noun.endswith("s")) - {"process"} | {"np", "nproc", "p"}
 _LOADS = frozenset(name for name in LOAD_NAMES if name.endswith("s") and "_" not in name)
 _HPL_COLUMNS = ("T/V", "N", "NB", "P", "Q", "Time (s)", "Gflops")
-_HPL = re.compile(r"\s*T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops")
-_JULIA = re.compile(r"\s*Row\s*\|")
 MOST_FACTS = 60
 MOST_SPANNED = 50
 MOST_LOG_LINES = 200_000
@@ -121,11 +59,11 @@ def marked_layout(source: Source, lines: Lines) -> TableLayout | None:
         return _html_layout(source)
     rows = [line for _, line in lines if "&" in line]
     has_latex_rows = len(rows) > 1 and all("\\\\" in row or row.rstrip().endswith("\\") for row in rows)
-    if has_latex_rows or any("\\begin{tab" in line or _BEGINS.search(line) for _, line in lines):
+    if has_latex_rows or any("\\begin{tab" in line or pattern("markup.begins").search(line) for _, line in lines):
         return _latex_layout(source)
-    if any(_HPL.match(line) for _, line in lines):
+    if any(pattern("markup.hpl").match(line) for _, line in lines):
         return _hpl_layout(source)
-    if any(_JULIA.match(line) for _, line in lines):
+    if any(pattern("markup.julia").match(line) for _, line in lines):
         return _julia_layout(source)
     if any("list-table" in line and "::" in line for _, line in lines):
         return _list_layout(source)
@@ -151,7 +89,11 @@ def _all_lines(source: Source) -> list[tuple[int, str]]:
 
 def _plain_text(line: str) -> str:
     """A line of Markdown without links and tags."""
-    return _TAG.sub(" ", _LINK.sub(r"\1", line)) if "<" in line or "](" in line or "&" in line else line
+    return (
+        pattern("markup.tag").sub(" ", pattern("markup.link").sub(r"\1", line))
+        if "<" in line or "](" in line or "&" in line
+        else line
+    )
 
 
 def _latex_layout(source: Source) -> TableLayout:
@@ -162,7 +104,7 @@ def _latex_layout(source: Source) -> TableLayout:
         if caption := re.search(r"\\(caption|section|subsection|paragraph)\*?\{([^{}]*)", line):
             title, is_below = caption[2], is_below and caption[1] == "caption"
             titles[-1] = title if is_below else titles[-1]
-        if _BEGINS.search(line):
+        if pattern("markup.begins").search(line):
             parts.append([])
             titles.append(title)
             is_below = True
@@ -179,11 +121,13 @@ def _latex_layout(source: Source) -> TableLayout:
 
 
 def _latex_cells(line: str) -> list[str]:
-    text = re.sub(r"\\\\(?:\[[^\]]*\])?\s*$", "", _LATEX_SKIP.sub("", line).strip())
-    text = _MULTICOLUMN.sub(lambda match: " & ".join([match["text"]] * min(int(match["n"]), MOST_SPANNED)), text)
+    text = re.sub(r"\\\\(?:\[[^\]]*\])?\s*$", "", pattern("markup.latex_skip").sub("", line).strip())
+    text = pattern("markup.multicolumn").sub(
+        lambda match: " & ".join([match["text"]] * min(int(match["n"]), MOST_SPANNED)), text
+    )
     cells = re.split(r"(?<!\\)&", text)
-    for pattern, plain in _LATEX_PLAIN:
-        cells = [re.sub(pattern, plain, cell) for cell in cells]
+    for mark, plain in LATEX:
+        cells = [re.sub(mark, plain, cell) for cell in cells]
     return [cell.strip() for cell in cells]
 
 
@@ -373,7 +317,11 @@ def _label_layout(lines: Lines) -> TableLayout | None:
 
 def _labels(line: str) -> dict[str, str]:
     """The labels of a line with their values; empty unless the whole line consists of them."""
-    return {} if re.search(r"[^\s,;|]", _LABEL.sub("", line)) else dict(_LABEL.findall(line))
+    return (
+        {}
+        if re.search(r"[^\s,;|]", pattern("markup.label").sub("", line))
+        else dict(pattern("markup.label").findall(line))
+    )
 
 
 @dataclass(frozen=True)
@@ -396,7 +344,7 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
         return None
     lines = [(number, _without_prefix(line)) for number, line in islice(_all_lines(source), MOST_LOG_LINES)]
     if any(re.match(r"Time \(mean ± ", line) for _, line in lines):
-        lines = [(number, line) for number, line in lines if not _HYPERFINE_END.search(line)]
+        lines = [(number, line) for number, line in lines if not pattern("markup.hyperfine_end").search(line)]
     facts = [_facts(line) for _, line in lines]
     counts: dict[str, set[str]] = {}
     for fact in (fact for own in facts for fact in own if fact.counts):
@@ -436,7 +384,9 @@ def _rows_of_wholes(
 
 def _without_prefix(line: str) -> str:
     """A line of a log without its date, its level and the rank that wrote it."""
-    return _JOINED_FLAG.sub(r"-\1 ", _RANK_PREFIX.sub("", _DATE.sub("", line)))
+    return pattern("markup.joined_flag").sub(
+        r"-\1 ", pattern("markup.rank_prefix").sub("", pattern("markup.date").sub("", line))
+    )
 
 
 def _runs(
@@ -459,14 +409,14 @@ def _runs(
         is_said_again = begun.get(lead) == leads[0] and "status" not in rows[-1] if leads else True
         if leads and not (is_said_again and not any(starmap(_is_measured, rows[-1].items()))):
             says_more = len(own) > 1 or len(re.findall(r"[^\W\d]+", line)) > 1  # than `np = 2`
-            kind = re.sub(r"\s+", " ", _NUMERAL.sub("#", line)) if says_more else ""
+            kind = re.sub(r"\s+", " ", pattern("markup.numeral").sub("#", line)) if says_more else ""
             begun = {**context, lead: leads[0], SECTION: " ".join(filter(None, (above, kind)))[:60]}
             rows.append(dict(begun))
             numbers.append(number)
             behind = {}
             below = ""
         is_timed = any(_is_measured(fact.name, fact.cell) for fact in own)
-        if rows and (_CRASHED.search(line) or (is_timed and FAILED_MARK.search(line))):
+        if rows and (pattern("markup.crashed").search(line) or (is_timed and FAILED_MARK.search(line))):
             rows[-1]["status"] = "failed"
         for fact in own:
             if fact.name == lead:
@@ -493,7 +443,7 @@ def _facts(line: str) -> list[_Fact]:
     """The named numbers of a line, from left to right."""
     line = line[:1000]
     facts, end = _facts_named_behind(line), 0
-    for match in () if facts else _NUMERAL.finditer(line):
+    for match in () if facts else pattern("markup.numeral").finditer(line):
         if match.start() < end:
             continue  # the spread of the number before it
         label = line[end : match.start()]
@@ -513,7 +463,7 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
         noun = in_english(following[1]).lower()
         end += following.end() if noun in WORKER_NOUNS else 0
     before = line[: match.start()]
-    if _LAUNCHERS.search(before) and not ("torchrun" in before and "--nnodes" in line):
+    if pattern("markup.launchers").search(before) and not ("torchrun" in before and "--nnodes" in line):
         return _Fact("ranks", cell, counts=cell.isdecimal()), end
     if (noun in WORKER_NOUNS or noun in _LOADS) and len(noun) > 1 and cell.isdecimal():
         return _Fact(noun if noun.endswith("s") else f"{noun}s", cell, counts=True), end
@@ -525,12 +475,12 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
         name = f"-{name}" if option["flag"] and len(name) == 1 else name
     words = parse_header(name).words
     is_timed = bool(unit)
-    if spread := _SPREAD_BEHIND.match(line, end):
+    if spread := pattern("markup.spread_behind").match(line, end):
         end, unit = spread.end(), f"{unit} {spread[0].strip()}".strip()
-    behind = _BEHIND.match(line, end) if is_timed else None
+    behind = pattern("markup.behind").match(line, end) if is_timed else None
     if not any(sign.isalpha() for sign in name):
         name = "time" if is_timed else ""
-        if behind and not _NUMERAL.match(line, behind.end()):  # 10.2 seconds time elapsed
+        if behind and not pattern("markup.numeral").match(line, behind.end()):  # 10.2 seconds time elapsed
             name, end = behind[1].strip(), behind.end()
     counted = _counted(name, words)
     is_count = len(counted) == 1 and cell.isdecimal() and not unit
@@ -541,12 +491,12 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
 
 def _facts_named_behind(line: str) -> list[_Fact]:
     """The numbers of a line that stand before their names: what `time` prints, and `10.2 real 9.9 user`; else none."""
-    shell = next(filter(None, (pattern.search(line) for pattern in _SHELL_TIMES)), None)
+    shell = next(filter(None, (re.search(form, line) for form in SHELL_TIMES)), None)
     if shell is not None:
         cells = {name: cell if ":" in cell else f"{cell} s" for name, cell in shell.groupdict().items()}
         before = [fact for fact in _facts(line[: shell.start()]) if fact.counts]  # make -j4 8.8s user ...
         return [*before, *(_Fact(name, cell, counts=False) for name, cell in cells.items())]
-    pairs = re.findall(r"([\d.]+)\s+(\S+)", line) if _NAMED_BEHIND.fullmatch(line) else []
+    pairs = re.findall(r"([\d.]+)\s+(\S+)", line) if pattern("markup.named_behind").fullmatch(line) else []
     if any(unit_of(word) or in_english(word).lower() in WORKER_NOUNS for _, word in pairs):
         return []
     return [_Fact(word, cell, counts=False) for cell, word in pairs]

@@ -25,6 +25,7 @@ from scalecurve.formats.headers import (
     is_split,
     is_worker_time,
     k_unit_of,
+    pattern,
     unit_of,
     value_meaning,
     worker_unit,
@@ -62,8 +63,6 @@ LONGEST_RUN = 9e8  # seconds; 28 years: a date in seconds since 1970
 LEAP = 100.0  # between neighbouring K; more is another unit
 ALL_WORKERS = "this is the time of all workers together, not the elapsed time"
 QUANTITIES = (Quantity.SECONDS, Quantity.THROUGHPUT)
-_IDENTIFIER = re.compile(r"\d+|\b[A-Za-z]\b|\b[0-9a-f]{6,}\b|[+-]\d")
-_PATH_OR_DATE = re.compile(r".*[/\\].*|.*\.[a-z]{2,4}|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|\d{1,2}:\d\d.*")
 
 _PLAIN_ROLES = {
     Kind.CONSTANT: (Role.CONSTANT, "the same in every row"),
@@ -679,9 +678,9 @@ def _are_words(work: TableWork, labels: Sequence[str]) -> bool:
     filled = [label for label in labels if label not in ABSENT]
     if 2 * len(filled) <= len(labels) or not numbers_of(filled, work.view.mark).bad.all():
         return False
-    names = {_IDENTIFIER.sub("#", label) for label in filled}
+    names = {pattern("observations.identifier").sub("#", label) for label in filled}
     is_chosen = len(names) > 1 and any(sign.isalpha() for name in names for sign in name)
-    return is_chosen and not any(_PATH_OR_DATE.fullmatch(label) for label in filled)
+    return is_chosen and not any(pattern("observations.path_or_date").fullmatch(label) for label in filled)
 
 
 def _filled_down(work: TableWork, i: int, labels: Sequence[str]) -> list[str]:

@@ -13,12 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.formats.headers import WORDS, WORKER_NOUNS, Header, k_unit_of, parse_header, value_meaning, worker_unit
+from scalecurve.formats.headers import (
+    WORDS,
+    WORKER_NOUNS,
+    Header,
+    k_unit_of,
+    parse_header,
+    pattern,
+    value_meaning,
+    worker_unit,
+)
 from scalecurve.formats.reading import ColumnUse, Role
 from scalecurve.formats.tables.cells import CellGrid, Cells, counts_of, holds_counts, is_absent, is_summary
 
 _MARKS = frozenset(("n", "num", "x", "c", "t", "p", "k"))
-_NUMBER = re.compile(r"\d+(?:\.0+(?!\d))?")
 METRIC_WORDS = WORDS["time"] | WORDS["rate"] | WORDS["whole"] | WORDS["metric"]
 
 
@@ -78,10 +86,12 @@ def numbered_columns(heads: Sequence[Header]) -> list[NumberedColumns]:
     """The families of at least two columns whose headers differ in one number only."""
     families: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
     for i, head in enumerate(heads):
-        found = _NUMBER.findall(head.text)
+        found = pattern("shapes.number").findall(head.text)
         if len(found) != 1 or head.statistic is not None or head.is_derived or float(found[0]) > 1e9:
             continue
-        words = tuple(_in_one_form(word) for word in parse_header(_NUMBER.sub(" ", head.text)).words if word)
+        words = tuple(
+            _in_one_form(word) for word in parse_header(pattern("shapes.number").sub(" ", head.text)).words if word
+        )
         families.setdefault((words, head.unit and head.unit.factor), []).append((i, int(float(found[0]))))
     return [
         NumberedColumns(words, tuple(i for i, _ in own), tuple(number for _, number in own))

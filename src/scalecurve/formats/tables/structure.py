@@ -13,7 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from scalecurve.errors import Fault, FormatError
-from scalecurve.formats.headers import is_other_unit, k_unit_of, parse_header, unit_of, value_meaning, worker_unit
+from scalecurve.formats.headers import (
+    is_other_unit,
+    k_unit_of,
+    parse_header,
+    pattern,
+    unit_of,
+    value_meaning,
+    worker_unit,
+)
 from scalecurve.formats.reading import capped
 from scalecurve.formats.source import Source, csv_rows
 from scalecurve.formats.tables.cells import (
@@ -32,20 +40,6 @@ ENOUGH_FAULTS = 10_000
 SECTION = "section"  # the name of the column that tells the parts of a file apart
 EXPECTED = "expected a header line and rows, such as: K,seconds"
 _COMMENTS = ("#", "%", "//")
-_REMARK = re.compile(
-    r"(?:(?:foot)?notes?|n\.?b\.?|remarks?|sources?|legend|caption|anmerkung|hinweis|remarque)\s*:\s", re.IGNORECASE
-)
-_RULE = re.compile(r"[\s|+:=_\-\u2500-\u257f]+")
-_MARKUP = re.compile(r"[|│┃║┆&<=:!]")
-_TYPE = re.compile(
-    r"<?(?:[iuf]\d{1,3}|(?:big|small|tiny)?int(?:eger)?\d*|u?int\d+|float\d*|double|dbl|real|numeric|chr|str|string|text"
-    r"|varchar|object|bool|lgl|fct|date|decimal)>?|-{2,}",
-    re.IGNORECASE,
-)
-_COLUMNS = re.compile(r"^(?:columns?|fields|format|header)\s*[:=]\s*", re.IGNORECASE)
-_STATES = re.compile(r"[\w)]\s*[=:]\s*\d|\d% cpu [\d.:]+ total")  # Number of processes: 4; what zsh's time prints
-_NOTE = re.compile(r"\s#(?!\d)")  # a comment behind a row; not PR #123
-_SENTENCE = re.compile(r"[^\W\d_]+")
 BARS = str.maketrans("│┃║┆", "||||")
 
 Lines = Sequence[tuple[int, str]]
@@ -82,7 +76,7 @@ def find_layout(source: Source) -> TableLayout:
         lines = lines[1:]
     if not lines:
         raise FormatError(Fault("the file is empty", remedy=EXPECTED))
-    if any(_MARKUP.search(line) for _, line in lines):
+    if any(pattern("structure.markup").search(line) for _, line in lines):
         from scalecurve.formats.tables.markup import marked_layout
 
         if (marked := marked_layout(source, lines)) is not None:
@@ -92,7 +86,7 @@ def find_layout(source: Source) -> TableLayout:
 
 def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     """Lines parted by one delimiter or by blanks; where they are parted unevenly they may be a log."""
-    body = [(number, _NOTE.split(line)[0]) for number, line in lines if not is_comment(line)]
+    body = [(number, pattern("structure.note").split(line)[0]) for number, line in lines if not is_comment(line)]
     comments = [(number, line) for number, line in lines if is_comment(line) and (not body or number < body[0][0])]
     if not body and comments:
         body, comments = [(n, line.strip().lstrip("#%/ ")) for n, line in comments], []
@@ -105,7 +99,7 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     if place and len(set(headers)) < len([cell for cell in headers if cell]):
         headers = _below(_header_cells(body[place - 1][1], split, width), headers)
     is_uneven = len({len(split(line)) for _, line in body[:COMPARED]}) > 1
-    if is_uneven or any(parse_cell(cell) or _STATES.search(cell) for cell in headers):
+    if is_uneven or any(parse_cell(cell) or pattern("structure.states").search(cell) for cell in headers):
         from scalecurve.formats.tables.markup import log_layout
 
         if (log := log_layout(source, lines)) is not None:
@@ -114,7 +108,9 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
         text = "every line has the same words and other numbers, and which of them is K is not clear"
         raise FormatError(Fault(text, value=line.strip()[:60], remedy="write `threads=4 time=2.5 s`, or a table"))
     is_titled = delimiter == "  " and len({len(split(line)) for _, line in body[place:COMPARED]}) == 1
-    blanks = is_uneven and not is_titled and delimiter in (None, "  ", " (")
+    widths = {len(split(line)) for _, line in body[place + 1 : COMPARED]}
+    has_index = delimiter is None and widths == {len(headers) + 1}  # a frame prints its rows with a number
+    blanks = is_uneven and not is_titled and not has_index and delimiter in (None, "  ", " (")
     if blanks and (aligned := _aligned_layout(body)) is not None:
         return aligned
     is_prose = not any(k_unit_of(cell) or value_meaning(cell) for cell in headers)
@@ -136,7 +132,7 @@ def _with_header(
     """The layout of a delimited table whose header is a row of its own, a comment above it, or absent."""
     number = body[place][0]
     if comments and any(parse_cell(cell) for cell in headers):
-        text = _COLUMNS.sub("", comments[-1][1].strip().lstrip("#%/").strip())
+        text = pattern("structure.columns").sub("", comments[-1][1].strip().lstrip("#%/").strip())
         if len(own := _header_cells(text, splitter(_delimiter([text])), width)) > 1 or len(own) == width:
             return TableLayout(delimiter, split, tuple(own), comments[-1][0])
     if len(headers) > 1 and all(map(parse_cell, headers)) and not all(cell.isdecimal() for cell in headers):
@@ -242,10 +238,10 @@ def read_grid(source: Source, layout: TableLayout) -> CellGrid:
 
 def with_caption(source: Source, grid: CellGrid) -> CellGrid:
     """The grid with the text around its rows, which is not that of its headers: comments, a caption, titles."""
-    rows, names = set(grid.lines[:LOOKED_AT]), set(_SENTENCE.findall(" ".join(grid.headers)))
+    rows, names = set(grid.lines[:LOOKED_AT]), set(pattern("structure.sentence").findall(" ".join(grid.headers)))
     with source.open_text() as file:
         lines = [line.strip("#%/ \r\n") for n, line in zip(range(1, LOOKED_AT), file, strict=False) if n not in rows]
-    words = {line: set(_SENTENCE.findall(line)) for line in lines}
+    words = {line: set(pattern("structure.sentence").findall(line)) for line in lines}
     return replace(grid, caption="\n".join(line for line, own in words.items() if 2 * len(own & names) < len(own)))
 
 
@@ -407,7 +403,7 @@ def _is_title(text: str, layout: TableLayout) -> bool:
     """Whether a line after an empty one is a title: it has words only, and not as many cells as the table."""
     cells = layout.split(text)
     filled = [cell for cell in cells if cell]
-    is_of_words = len(_SENTENCE.findall(text)) > 1 or len(filled) == 1
+    is_of_words = len(pattern("structure.sentence").findall(text)) > 1 or len(filled) == 1
     return is_of_words and len(filled) != len(layout.headers) and not any(map(parse_cell, cells))
 
 
@@ -415,11 +411,11 @@ def splitter(delimiter: str | None) -> Callable[[str], list[str]]:
     """How a line is parted into stripped cells."""
     match delimiter:
         case None:
-            return lambda line: _NOTE.split(line)[0].split()
+            return lambda line: pattern("structure.note").split(line)[0].split()
         case "  ":
             return lambda line: re.split(r"\s{2,}|\t", line.strip())
         case " (":  # blanks, with a unit in brackets after the word before it
-            return lambda line: re.sub(r"\s+(?=[\[(])", "", _NOTE.split(line)[0]).split()
+            return lambda line: re.sub(r"\s+(?=[\[(])", "", pattern("structure.note").split(line)[0]).split()
         case "|":
             return lambda line: [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
     return lambda line: [cell.strip() for cell in next(csv_rows([line], delimiter=delimiter, skip_blanks=True), [])]
@@ -437,6 +433,8 @@ def _delimiter(lines: Sequence[str]) -> str | None:
         if candidate in first and (rows or len(lines) == 1 or (candidate == "," and not _has_header_below(lines))):
             return candidate
     plain = {len(line.split()) for line in lines if line.strip()}
+    if len(plain) == 1 < max(plain) and all(parse_cell(cell) for line in lines[1:] for cell in line.split()):
+        return None  # every blank parts numbers, however many blanks there are
     for candidate in ("  ", " (") if len(plain) > 1 else ("  ",):
         parted = [len(splitter(candidate)(line)) for line in lines if line.strip()]
         usual = max(set(parted), key=parted.count, default=1)
@@ -521,12 +519,14 @@ def _header_cells(line: str, split: Callable[[str], list[str]], width: int) -> l
 def is_comment(line: str) -> bool:
     """Whether a line is outside the table: a comment, or a note to the reader."""
     text = line.lstrip()
-    return text.startswith(_COMMENTS) or _REMARK.match(text) is not None
+    return text.startswith(_COMMENTS) or pattern("structure.remark").match(text) is not None
 
 
 def is_rule(line: str) -> bool:
     """Whether a line only parts the table from what is above it."""
-    return _RULE.fullmatch(line) is not None and re.search("[-=_\u2500-\u257f]{2}", line) is not None
+    return (
+        pattern("structure.rule").fullmatch(line) is not None and re.search("[-=_\u2500-\u257f]{2}", line) is not None
+    )
 
 
 def is_units_row(cells: Sequence[str]) -> bool:
@@ -543,4 +543,4 @@ def is_units_row(cells: Sequence[str]) -> bool:
 
 def is_types_row(cells: Sequence[str]) -> bool:
     """Whether a row below the header holds the types of the columns, as frames and databases print them."""
-    return any(cells) and all(not cell or _TYPE.fullmatch(cell) for cell in cells)
+    return any(cells) and all(not cell or pattern("structure.type").fullmatch(cell) for cell in cells)

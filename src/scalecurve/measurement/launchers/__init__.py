@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 
 from scalecurve import probe
 from scalecurve.errors import Fault, InputError
@@ -39,7 +38,7 @@ def launcher_named(name: str) -> Launcher:
         raise InputError(Fault("unknown launcher", where="launcher.name", value=name, remedy=hint))
     module, _, kind = LAUNCHERS[name].partition(".")
     make = getattr(import_module(f"{__name__}.{module}"), kind)
-    launcher: Launcher = make(name) if kind == "Batch" else make()
+    launcher: Launcher = make(name) if module in ("batch", "slurm") else make()
     return launcher
 
 
@@ -52,43 +51,8 @@ def worker_env(job: LaunchJob, settings: MeasureSettings) -> dict[str, str]:
 
 
 def arguments(job: LaunchJob, settings: MeasureSettings) -> tuple[str, ...]:
-    """The job as an argument list, inside its container; a shell only where the file says `shell = true`."""
-    words = ("/bin/sh", "-c", " ".join(job.argv)) if settings.shell else job.argv
-    return (*container_prefix(job, settings), *words)
-
-
-def container_prefix(job: LaunchJob, settings: MeasureSettings) -> tuple[str, ...]:
-    """What runs a command inside the image of the settings: `apptainer exec IMAGE` or `docker run ... IMAGE`.
-
-    Docker is told the folders and the variables of the workers; Apptainer passes both on by itself.
-    """
-    if settings.launcher.container is None:
-        return ()
-    engine, _, image = settings.launcher.container.partition(":")
-    if engine in ("apptainer", "singularity"):
-        return (engine, "exec", "--bind", str(job.folder), image)
-    here = str((settings.folder or Path.cwd()).absolute())
-    folders = dict.fromkeys((here, str(job.folder)))
-    mounts = [word for folder in folders for word in ("--volume", f"{folder}:{folder}")]
-    names = (*worker_env(job, settings), probe.RANK, probe.SIZE, probe.MEET, "SCALECURVE_RUN")
-    variables = [word for name in names for word in ("--env", name)]
-    return (engine, "run", "--rm", "--init", "--network=host", *mounts, "--workdir", here, *variables, image)
-
-
-def container_facts(settings: MeasureSettings, world: World) -> dict[str, str]:
-    """The engine, the image and its digest; empty without a container, without a digest where the engine has none."""
-    if settings.launcher.container is None:
-        return {}
-    engine, _, image = settings.launcher.container.partition(":")
-    facts = {"engine": engine, "image": image}
-    if engine in ("apptainer", "singularity"):
-        code, text = world.runner.capture(["sha256sum", image], timeout=60)
-        digest = f"sha256:{text.split()[0]}" if code == 0 and text.split() else ""
-    else:
-        shape = "{{if .RepoDigests}}{{index .RepoDigests 0}}{{else}}{{.Id}}{{end}}"
-        code, text = world.runner.capture([engine, "image", "inspect", f"--format={shape}", image], timeout=60)
-        digest = text.strip() if code == 0 else ""
-    return facts | ({"digest": digest} if digest else {})
+    """The job as an argument list; a shell only where the file says `shell = true`."""
+    return ("/bin/sh", "-c", " ".join(job.argv)) if settings.shell else job.argv
 
 
 def wrapped(argv: tuple[str, ...], settings: MeasureSettings, *, rank: int, host: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Batch systems as data: PBS Pro, Torque, LSF, SGE, Flux, any other by a template, and Kubernetes Jobs through kubectl.
+"""Batch systems as rows of systems.toml: Slurm, PBS Pro, Torque, LSF, SGE, Flux, Kubernetes, any other by a template.
 
 Each is a few commands (submit, status, cancel) and what their answers look like.  A job script writes when it began,
 when it ended and its exit code into the folder of the run, which must be shared with the nodes; pods of Kubernetes,
@@ -12,24 +12,27 @@ import json
 import re
 import shlex
 import shutil
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.launchers import arguments, worker_env
-from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.ports import PENDING, Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.processes import MOST_OUTPUT, last_words, tail_of
-from scalecurve.measurement.settings import BatchSettings, MeasureSettings, fill
+from scalecurve.measurement.settings import MeasureSettings, fill
 from scalecurve.measurement.worker_site import SCRIPT, facts_in, program_of
 from scalecurve.patterns import search
 from scalecurve.study import Placement, RunStatus
 
-PENDING = "pending"
-"""The file beside a submitted job that lists why it waited."""
 PATIENCE_POLLS = 10  # a job that left the queue may take a moment to show its files on a shared folder
 LONG_SECONDS = 60.0
+LONGEST_REASON = 80
+"""Characters: a longer answer of a queue is a list of all it knows, not a reason."""
 CLOCK_SET_SECONDS = 0.5  # a clock that is slewed, not set, stays below it
 SILENT_SECONDS = 600.0
 """A batch system that does not answer for so long is given up; shorter outages are waited for."""
@@ -47,80 +50,32 @@ _POD_SCRIPT = (
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSystem:
-    """The commands of a batch system.
-
-    `submit`, `status` and `cancel` are words with {script}, {out}, {err}, {name}, {workers}, {threads} and {job};
-    `options` are added where the settings say queue, account, time_limit or more than one of threads.  `number` finds
-    the job's number in the answer of `submit`, and `alive` matches the answer of `status` while the job waits or runs;
-    `after` makes a job wait for the end of {after}.
-    """
+    """The commands of a batch system as words, and the patterns of their answers; see systems.toml."""
 
     submit: tuple[str, ...]
     number: str
     status: tuple[str, ...]
     alive: str
     cancel: tuple[str, ...]
-    after: tuple[str, ...] = ()
-    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    start: tuple[str, ...] = ("mpirun", "-n", "{workers}")
+    after: tuple[str, ...]
+    start: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...]]
 
 
-def _flags(queue: str, account: str, time_limit: str) -> dict[str, tuple[str, ...]]:
-    flags = {"queue": queue, "account": account, "time_limit": time_limit}
-    return {name: tuple(words.replace("VALUE", f"{{{name}}}").split()) for name, words in flags.items()}
-
-
-_PBS = BatchSystem(
-    submit=("qsub", "-N", "{name}", "-o", "{out}", "-e", "{err}", "-l", "select={workers}:ncpus={threads}:mpiprocs=1"),
-    options=_flags("-q VALUE", "-A VALUE", "-l walltime=VALUE"),
-    number=r"^(\d+(?:\[\])?\.?\S*)\s*$",
-    status=("qstat", "-f", "{job}"),
-    alive=r"job_state = [BEHQRSTUW]",
-    cancel=("qdel", "{job}"),
-    after=("-W", "depend=afterany:{after}"),
-)
-SYSTEMS = {
-    "pbs": _PBS,
-    "torque": BatchSystem(
-        submit=("qsub", "-N", "{name}", "-o", "{out}", "-e", "{err}", "-l", "nodes={workers}:ppn={threads}"),
-        options=_PBS.options,
-        number=_PBS.number,
-        status=_PBS.status,
-        alive=r"job_state = [EHQRSTW]",
-        cancel=_PBS.cancel,
-        after=_PBS.after,
-    ),
-    "lsf": BatchSystem(
-        submit=("bsub", "-J", "{name}", "-o", "{out}", "-e", "{err}", "-n", "{workers}"),
-        # Where affinity is not enabled (lsb.hosts), a job that asks for it waits for ever: only threads need it.
-        options=_flags("-q VALUE", "-P VALUE", "-W VALUE") | {"threads": ("-R", "affinity[core({threads})]")},
-        number=r"^Job <(\d+)> is submitted",
-        status=("bjobs", "-noheader", "-o", "stat", "{job}"),
-        alive=r"^(PEND|PROV|PSUSP|RUN|USUSP|SSUSP|WAIT|UNKWN)\b",
-        cancel=("bkill", "{job}"),
-        after=("-w", "ended({after})"),
-    ),
-    "sge": BatchSystem(
-        submit=("qsub", "-terse", "-S", "/bin/bash", "-N", "{name}", "-o", "{out}", "-e", "{err}"),
-        options=_flags("-q VALUE", "-P VALUE", "-l h_rt=VALUE"),
-        number=r"^(\d+)",
-        status=("qstat", "-j", "{job}"),
-        alive=r"^job_number:",
-        cancel=("qdel", "{job}"),
-        after=("-hold_jid", "{after}"),
-    ),
-    "flux": BatchSystem(
-        submit=("flux", "batch", "--job-name={name}", "--output={out}", "--error={err}",
-                "-n", "{workers}", "-c", "{threads}"),
-        options=_flags("--queue=VALUE", "--bank=VALUE", "--time-limit=VALUE"),
-        number=r"^(\S+)\s*$",
-        status=("flux", "jobs", "--no-header", "--format={{state}}", "{job}"),
-        alive=r"^(NEW|DEPEND|PRIORITY|SCHED|RUN|CLEANUP)\b",
-        cancel=("flux", "cancel", "{job}"),
-        after=("--dependency=afterany:{after}",),
-        start=("flux", "run", "-n", "{workers}", "-c", "{threads}"),
-    ),
-}  # fmt: skip
+@cache
+def systems() -> dict[str, BatchSystem]:
+    """The batch systems by name."""
+    rows = tomllib.loads(files(__package__).joinpath("systems.toml").read_text(encoding="utf-8"))
+    return {
+        name: BatchSystem(
+            **{key: tuple(shlex.split(row.get(key, ""))) for key in ("submit", "status", "cancel", "after")},
+            start=tuple(shlex.split(row.get("start", "mpirun -n {workers}"))),
+            number=row["number"],
+            alive=row["alive"],
+            options={key: tuple(shlex.split(text)) for key, text in row.get("options", {}).items()},
+        )
+        for name, row in rows.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -235,98 +190,118 @@ class Batch(Launcher):
         self.name = name
 
     def missing(self, world: World) -> str | None:
-        if self.name == "template":
-            return None
-        program = SYSTEMS[self.name].submit[0]
-        return None if shutil.which(program) else f"no {program} on the path; measure from a host that submits jobs"
+        programs = systems()[self.name].submit[:1]
+        lacking = [program for program in programs if shutil.which(program) is None]
+        return f"no {lacking[0]} on the path; measure from a host that submits jobs" if lacking else None
 
-    def submit(self, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
-        note = job.folder / "batch-job"
-        if not note.exists():
-            system = system_of(self.name, settings.launcher.batch)
-            note.write_text(submitted(system, job, settings, world, after=after))
-        return note.read_text().strip()
-
-    def queue(self, number: str, settings: MeasureSettings, world: World) -> Queue:
-        """The queue as it answers about one job."""
-        system = system_of(self.name, settings.launcher.batch)
-
-        def answer(words: Sequence[str]) -> tuple[int, str]:
-            return world.runner.capture([fill(word, {"job": number}) for word in words], timeout=LONG_SECONDS)
-
-        def alive() -> bool | None:
-            return lives(*answer(system.status), system.alive)
-
-        return Queue(alive, lambda: answer(system.cancel), settings.launcher.batch.poll)
-
-    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        number = self.submit(job, settings, world)
-        late = await_code(self.queue(number, settings, world), job.folder, job, world)
-        return outcome_in(job.folder, job, world, number=number, late=late)
-
-    def pending(self, job: LaunchJob, settings: MeasureSettings, world: World) -> str | None:
-        number = tail_of(job.folder / "batch-job")
-        if (job.folder / "code").exists() or self.queue(number, settings, world).alive() is False:
-            return None
-        return "running" if (job.folder / "began").exists() else "waiting in the queue"
-
-    def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
-        words = system_of(self.name, settings.launcher.batch).cancel
-        for note in folder.glob("*/batch-job"):
-            world.runner.capture([fill(word, {"job": tail_of(note)}) for word in words], timeout=LONG_SECONDS)
-
-
-def system_of(name: str, asked: BatchSettings) -> BatchSystem:
-    """The commands of a batch system, those of the settings first; a template has only these."""
-    if name == "template":
-        lacking = [key for key in ("submit", "status", "cancel") if not getattr(asked, key)]
+    def system(self, settings: MeasureSettings) -> BatchSystem:
+        """The commands of the system, those of the settings first; a template has only these."""
+        asked, system = settings.launcher.batch, systems()[self.name]
+        own = {key: getattr(asked, key) for key in ("submit", "status", "cancel", "start") if getattr(asked, key)}
+        lacking = [key for key in ("submit", "status", "cancel") if not (own.get(key) or getattr(system, key))]
         if lacking:
             hint = "the launcher `template` is told all three commands"
             raise InputError([Fault("not given", where=f"launcher.batch.{key}", remedy=hint) for key in lacking])
-    system = SYSTEMS.get(name, BatchSystem(submit=(), number=r"(\d[\w.\[\]-]*)", status=(), alive=r"\S", cancel=()))
-    return BatchSystem(
-        submit=asked.submit or system.submit,
-        number=asked.number_pattern or system.number,
-        status=asked.status or system.status,
-        alive=asked.alive_pattern or system.alive,
-        cancel=asked.cancel or system.cancel,
-        after=system.after,
-        options=system.options,
-        start=asked.start or system.start,
-    )
+        number, alive = asked.number_pattern or system.number, asked.alive_pattern or system.alive
+        return replace(system, **own, number=number, alive=alive)
 
+    def values(self, job: LaunchJob, settings: MeasureSettings) -> dict[str, object]:
+        """What is filled into the commands."""
+        batch = settings.launcher.batch
+        return {
+            **{name: getattr(batch, name) for name in ("queue", "account", "time_limit", "namespace")},
+            "workers": job.k,
+            "threads": job.threads or 1,
+            "name": f"scale-k{job.k}",  # Torque allows 15 characters
+            "script": job.folder / "job.sh",
+            "out": job.folder / "system-out",
+            "err": job.folder / "system-err",
+            "folder": settings.folder or Path.cwd(),
+        }
 
-def submitted(
-    system: BatchSystem, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None
-) -> str:
-    """The number of a new job, which starts when job `after` has ended."""
-    batch = settings.launcher.batch
-    chosen: dict[str, object] = {"queue": batch.queue, "account": batch.account, "time_limit": batch.time_limit}
-    chosen["threads"] = job.threads if (job.threads or 1) > 1 else None
-    values: dict[str, object] = {name: value for name, value in chosen.items() if value} | {
-        "workers": job.k,
-        "threads": job.threads or 1,
-        "name": f"scale-k{job.k}",  # Torque allows 15 characters
-        "script": job.folder / "job.sh",
-        "out": job.folder / "system-out",
-        "err": job.folder / "system-err",
-        "folder": settings.folder or Path.cwd(),
-        "after": after,
-    }
-    start = [fill(word, values) for word in system.start]
-    script = job.folder / "job.sh"
-    home = f"cd {shlex.quote(str((settings.folder or Path.cwd()).absolute()))} || exit 1; hostname"
-    script.write_text(job_script(job, settings, worker_env(job, settings), start, nodes=home, own_output=True))
-    script.chmod(0o700)
-    options = [word for name in chosen if chosen[name] for word in system.options.get(name, ())]
-    words = [*system.submit, *options, *(system.after if after else ()), *batch.extra]
-    if not any("{script}" in word for word in words):
-        words.append("{script}")
-    code, text = world.runner.capture([fill(word, values) for word in words], timeout=LONG_SECONDS)
-    numbers = search([("number", system.number, text.strip())])[0]
-    if code or not numbers:
-        raise RunError(f"{words[0]} refused the job: {text.strip()[-400:]}")
-    return numbers[0]
+    def write(self, job: LaunchJob, settings: MeasureSettings) -> None:
+        """The script of the job."""
+        script, start = job.folder / "job.sh", self.system(settings).start
+        words = [fill(word, self.values(job, settings)) for word in start]
+        home = f"cd {shlex.quote(str((settings.folder or Path.cwd()).absolute()))} || exit 1; hostname"
+        script.write_text(job_script(job, settings, worker_env(job, settings), words, nodes=home, own_output=True))
+        script.chmod(0o700)
+
+    def flags(self, job: LaunchJob, settings: MeasureSettings) -> list[str]:
+        """Words of `submit` that the settings add."""
+        values, system = self.values(job, settings), self.system(settings)
+        chosen = {name: value for name, value in values.items() if value and (name != "threads" or value != 1)}
+        return [*(word for name in chosen for word in system.options.get(name, ())), *settings.launcher.batch.extra]
+
+    def submit(self, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
+        """The number of the job of this launch, submitted now unless an earlier start did so."""
+        note = job.folder / "batch-job"
+        if not note.exists():
+            self.write(job, settings)
+            chain = self.system(settings).after if after else ()
+            words = [*self.flags(job, settings), *chain]
+            note.write_text(self.submitted(words, {**self.values(job, settings), "after": after}, settings, world))
+        return note.read_text().strip()
+
+    def submitted(
+        self, flags: Sequence[str], values: Mapping[str, object], settings: MeasureSettings, world: World
+    ) -> str:
+        """The number of a new job."""
+        system = self.system(settings)
+        last = () if any("{script}" in word for word in (*system.submit, *flags)) else ("{script}",)
+        words = (*system.submit, *flags, *last)
+        code, text = world.runner.capture([fill(word, values) for word in words], timeout=LONG_SECONDS)
+        if settings.launcher.batch.number_pattern:
+            numbers = search([("number", system.number, text.strip())])[0]
+        else:  # at once: a tool that is killed before the number is written down would submit the job again
+            numbers = re.findall(system.number, text.strip(), re.MULTILINE)
+        if code or not numbers:
+            raise RunError(f"{words[0]} refused the job: {text.strip()[-400:]}")
+        return numbers[0]
+
+    def answer(self, words: Sequence[str], number: str, settings: MeasureSettings, world: World) -> tuple[int, str]:
+        """Exit code and text of a command about one job."""
+        space = settings.launcher.batch.namespace
+        more = self.system(settings).options.get("namespace", ()) if space else ()
+        values = {"job": number, "namespace": space}
+        return world.runner.capture([fill(word, values) for word in (*words, *more)], timeout=LONG_SECONDS)
+
+    def alive(self, number: str, settings: MeasureSettings, world: World, job: LaunchJob) -> bool | None:
+        """Whether the job waits or runs; None where the system does not answer."""
+        system = self.system(settings)
+        code, text = self.answer(system.status, number, settings, world)
+        return lives(code, text.strip(), system.alive)
+
+    def cancel(self, number: str, settings: MeasureSettings, world: World) -> None:
+        self.answer(self.system(settings).cancel, number, settings, world)
+
+    def ended(self, number: str, folder: Path, job: LaunchJob, settings: MeasureSettings, world: World) -> bool:
+        """Wait for a job; True when it ran longer than allowed and was cancelled."""
+        queue = Queue(
+            lambda: self.alive(number, settings, world, job),
+            lambda: self.cancel(number, settings, world),
+            (settings.launcher.slurm if self.name == "slurm" else settings.launcher.batch).poll,
+        )
+        return await_code(queue, folder, job, world)
+
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        number = self.submit(job, settings, world)
+        late = self.ended(number, job.folder, job, settings, world)
+        return outcome_in(job.folder, job, world, number=number, late=late)
+
+    def pending(self, job: LaunchJob, settings: MeasureSettings, world: World) -> str | None:
+        system, number = self.system(settings), tail_of(job.folder / "batch-job")
+        code, text = self.answer(system.status, number, settings, world)
+        if (job.folder / "code").exists() or lives(code, text.strip(), system.alive) is False:
+            return None
+        words = " ".join(text.split()).removesuffix(" None")
+        if words and len(words) < LONGEST_REASON:
+            return words
+        return "running" if (job.folder / "began").exists() else "waiting in the queue"
+
+    def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
+        for note in folder.glob("*/batch-job"):
+            self.cancel(tail_of(note), settings, world)
 
 
 def outcome_in(
@@ -364,7 +339,7 @@ def outcome_in(
 
 def queue_facts(folder: Path, began: float | None) -> dict[str, Any]:
     """How long a job waited in the queue since it was submitted, and why, as far as the queue said."""
-    notes = [*folder.glob("*-job"), *folder.parent.glob("slurm-job")]
+    notes = [*folder.glob("batch-job"), *folder.parent.glob("batch-job")]
     facts: dict[str, Any] = {}
     if notes and began is not None:
         facts["queued_seconds"] = round(max(0.0, began - notes[0].stat().st_mtime), 1)
@@ -372,75 +347,28 @@ def queue_facts(folder: Path, began: float | None) -> dict[str, Any]:
     return facts | ({"pending_reasons": reasons} if reasons else {})
 
 
-class Kubernetes(Launcher):
+class Kubernetes(Batch):
     """K pods of one indexed Job; from the first that begins to the last that ends, by the clocks of their nodes."""
 
-    name = "kubernetes"
-    reattaches = True
-
-    def missing(self, world: World) -> str | None:
-        return None if shutil.which("kubectl") else "no kubectl on the path"
-
-    def kubectl(self, settings: MeasureSettings, world: World, *words: str) -> tuple[int, str]:
-        space = settings.launcher.batch.namespace
-        named = [f"--namespace={space}"] if space else []
-        return world.runner.capture(["kubectl", *named, *words], timeout=LONG_SECONDS)
-
-    def submit(self, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
-        """The name of a new Job; Kubernetes has no word for one that waits for another."""
+    def write(self, job: LaunchJob, settings: MeasureSettings) -> None:
         if not settings.launcher.batch.image:
             hint = "the pods need an image that holds the program"
             raise InputError(Fault("no image is given", where="launcher.batch.image", remedy=hint))
-        note = job.folder / "batch-job"
-        if not note.exists():
-            manifest = job.folder / "job.json"
-            manifest.write_text(json.dumps(manifest_of(job, settings)))
-            code, text = self.kubectl(settings, world, "create", "-f", str(manifest), "-o", "name")
-            if code:
-                raise RunError(f"kubectl refused the job: {text.strip()[-400:]}")
-            note.write_text(text.strip().rpartition("/")[2])
-        return note.read_text().strip()
+        (job.folder / "job.sh").write_text(json.dumps(manifest_of(job, settings)))
 
-    def pending(self, job: LaunchJob, settings: MeasureSettings, world: World) -> str | None:
-        name = tail_of(job.folder / "batch-job")
-        words = ("get", f"job/{name}", "-o", "jsonpath={.status.conditions[*].type}")
-        code, text = self.kubectl(settings, world, *words)
-        return None if re.search(r"\b(Complete|Failed)\b", text) or lives(code, text, "") is False else "not complete"
+    def alive(self, number: str, settings: MeasureSettings, world: World, job: LaunchJob) -> bool | None:
+        """Whether pods wait or run; what they printed is kept as the files that other jobs write."""
+        alive = super().alive(number, settings, world, job)
+        if alive is False or job.timeout:
+            words = ("kubectl", "logs", "--selector=job-name={job}", "--tail=-1", f"--max-log-requests={job.k}")
+            text = self.answer(words, number, settings, world)[1]
+            write_pods(text, job, ended=alive is False)
+        return alive
 
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        batch = settings.launcher.batch
-        name = self.submit(job, settings, world)
-
-        def kubectl(*words: str) -> tuple[int, str]:
-            return self.kubectl(settings, world, *words)
-
-        def logs() -> str:
-            _, text = kubectl("logs", f"--selector=job-name={name}", "--tail=-1", f"--max-log-requests={job.k}")
-            return text
-
-        def alive() -> bool | None:
-            code, text = kubectl("get", f"job/{name}", "-o", "jsonpath={.status.conditions[*].type}")
-            began = [float(match[3]) for match in _POD_LINE.finditer(logs())] if job.timeout else []
-            if began:
-                (job.folder / "began").write_text(str(min(began)))
-            if re.search(r"\b(Complete|Failed)\b", text):
-                (job.folder / "code").touch()  # nothing more will come: the logs say how each pod ended
-            return lives(code, text, "")
-
-        def cancel() -> object:
-            return kubectl("delete", f"job/{name}", "--wait=false", "--ignore-not-found")
-
-        late = await_code(Queue(alive, cancel, batch.poll), job.folder, job, world)
-        text = logs()
-        cancel()  # what it printed is here: leave nothing in the cluster
-        return outcome_of_pods(text, job, name=name, late=late, now=world.clock.unix())
-
-    def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
-        space = settings.launcher.batch.namespace
-        for note in folder.glob("*/batch-job"):
-            words = ["delete", f"job/{tail_of(note)}", "--wait=false", "--ignore-not-found"]
-            words += [f"--namespace={space}"] if space else []
-            world.runner.capture(["kubectl", *words], timeout=LONG_SECONDS)
+        outcome = super().launch(job, settings, world)
+        self.cancel(tail_of(job.folder / "batch-job"), settings, world)  # leave nothing in the cluster
+        return outcome
 
 
 def manifest_of(job: LaunchJob, settings: MeasureSettings) -> dict[str, object]:
@@ -468,26 +396,25 @@ def manifest_of(job: LaunchJob, settings: MeasureSettings) -> dict[str, object]:
     }
 
 
-def outcome_of_pods(text: str, job: LaunchJob, *, name: str, late: bool, now: float) -> LaunchOutcome:
-    """How K pods ended, from the lines that each of them printed."""
+def write_pods(text: str, job: LaunchJob, *, ended: bool) -> None:
+    """What K pods printed as the files of a job: from the first that began to the last that ended, the first bad code.
+
+    After their end nothing more will come, so that a pod that says no code has failed.
+    """
     lines = list(_POD_LINE.finditer(text))
-    began = [float(line[3]) for line in lines if line[1] == "began"]
-    ended = [float(line[3]) for line in lines if line[1] == "ended"]
-    bad = next((line for line in lines if line[1] == "ended" and line[4] != "0"), None)
-    output = _POD_LINE.sub("", text)
-    status, error = RunStatus.OK, None
-    if late:
-        status, error = RunStatus.TIMEOUT, f"no end after {job.timeout:g} s; job {name} was deleted"
-    elif bad is not None:
-        status, error = RunStatus.FAILED, f"pod {bad[2]} of {name} ended with exit code {bad[4]}\n{output[-2000:]}"
-    elif len(ended) != job.k:
-        status, error = RunStatus.FAILED, f"{len(ended)} of {job.k} pods of {name} ended\n{output[-2000:]}"
-    return LaunchOutcome(
-        status=status,
-        launched=min(began, default=now),
-        wall_seconds=max(ended) - min(began) if began and ended else None,
-        error=error,
-        output=output,
-        observed={"batch_job": name},
-        placement=Placement(ranks=job.k, threads_per_rank=job.threads),
+    times = {word: [float(line[3]) for line in lines if line[1] == word] for word in ("began", "ended")}
+    codes = [(line[4], line[2]) for line in lines if line[1] == "ended"]
+    (job.folder / "out-0").write_text(_POD_LINE.sub("", text))
+    if times["began"]:
+        (job.folder / "began").write_text(str(min(times["began"])))
+    if not ended:
+        return
+    if times["ended"]:
+        (job.folder / "ended").write_text(str(max(times["ended"])))
+    code, why = next(
+        ((code, f"pod {pod} ended with exit code {code}") for code, pod in codes if code != "0"), ("0", "")
     )
+    if not why and len(codes) != job.k:
+        code, why = "1", f"{len(codes)} of {job.k} pods ended"
+    (job.folder / "err-0").write_text(why)
+    (job.folder / "code").write_text(code)

@@ -13,7 +13,6 @@ import os
 import shlex
 import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -204,27 +203,33 @@ class Torchrun(Launcher):
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         job = replace(job, threads=job.threads or DEFAULT_THREADS)
         if job.role != SCALING:
-            nodes, outcome = 1, run_alone(job, settings, world)
+            step = SLURM_STEP if settings.in_allocation else ()
+            alone = command((*step, *arguments(job, settings)), worker_env(job, settings), settings)
+            nodes, outcome = 1, run_together([alone], job, world)
         else:
-            commands = list(agents(job, settings))
+            commands = list(agents(job, settings, world))
             nodes, outcome = len(commands), run_together(commands, job, world)
+        outcome = without_usage(outcome) if settings.in_allocation else outcome
         return replace(outcome, placement=Placement(ranks=job.k, threads_per_rank=job.threads, nodes=nodes))
 
 
-def agents(job: LaunchJob, settings: MeasureSettings) -> Iterator[Command]:
-    """One torchrun per node; on one node a rendezvous of its own, so that two studies never meet."""
+def agents(job: LaunchJob, settings: MeasureSettings, world: World) -> Iterator[Command]:
+    """One torchrun per node; on one node a rendezvous of its own, so that two studies never meet.
+
+    Inside a Slurm allocation each is a step on its node, also that of one node: the tool may run on a login host.
+    """
     launcher = settings.launcher
     nodes, per_node = shape(job.k, settings)
-    allocated = allocated_hosts() if nodes > 1 and not launcher.hosts else ()
-    if allocated and nodes > len(allocated) and not launcher.wrap:
-        hint = f"the allocation has {len(allocated)}: ask for as many nodes, or name hosts with wrap and endpoint"
+    hosts = allocated_hosts(world) if settings.in_allocation else launcher.hosts or ("localhost",)
+    if settings.in_allocation and nodes > len(hosts):
+        hint = f"the allocation has {len(hosts)}: ask for as many nodes, or name hosts with wrap and endpoint"
         raise InputError(Fault(f"K = {job.k} needs {nodes} nodes", where="launcher.workers_per_node", remedy=hint))
-    hosts = launcher.hosts or allocated or ("localhost",)
     program = (launcher.program,) if launcher.program else (sys.executable, "-m", "torch.distributed.run")
     # torchrun starts Python itself: `python train.py` and `train.py` mean the same.
     script = job.argv[1:] if Path(job.argv[0]).name.startswith("python") and len(job.argv) > 1 else job.argv
+    first = address_of(hosts[0], world) if settings.in_allocation and nodes > 1 else hosts[0]
     # Another port for every launch: the last one may still be closing its own.
-    endpoint = launcher.endpoint or f"{hosts[0]}:{29500 + (os.getpid() + job.order) % 1000}"
+    endpoint = launcher.endpoint or f"{first}:{29500 + (os.getpid() + job.order) % 1000}"
     env = worker_env(job, settings) | {"PYTHONUNBUFFERED": "1"}
     for node in range(nodes):
         meeting: tuple[str, ...] = ("--standalone",)
@@ -233,17 +238,23 @@ def agents(job: LaunchJob, settings: MeasureSettings) -> Iterator[Command]:
             meeting += ("--rdzv-endpoint", endpoint, "--rdzv-id", job.token[:12])
         words = (*program, "--nproc-per-node", str(per_node), *meeting, *launcher.extra, *script)
         host = hosts[node % len(hosts)]
-        step = (*SLURM_STEP, f"--nodelist={host}") if allocated and not launcher.wrap else ()
+        step = (*SLURM_STEP, f"--nodelist={host}") if settings.in_allocation else ()
         yield command((*step, *wrapped(words, settings, rank=node, host=host)), env, settings)
 
 
-def allocated_hosts() -> tuple[str, ...]:
-    """The hosts of the Slurm allocation in which the tool runs; empty outside of one."""
-    listed = os.environ.get("SLURM_JOB_NODELIST")
-    if not listed or shutil.which("scontrol") is None:
-        return ()
-    done = subprocess.run(["scontrol", "show", "hostnames", listed], capture_output=True, text=True, timeout=60)
-    return tuple(done.stdout.split())
+def allocated_hosts(world: World) -> tuple[str, ...]:
+    """The hosts of the Slurm allocation in which the tool runs."""
+    code, text = world.runner.capture(["scontrol", "show", "hostnames"], timeout=60)
+    if code:
+        hint = "run inside salloc or sbatch, or name launcher.hosts with wrap"
+        raise InputError(Fault("the nodes of the allocation are not known", value=text.strip()[:200], remedy=hint))
+    return tuple(text.split())
+
+
+def address_of(host: str, world: World) -> str:
+    """Where a node of Slurm is reached; its name where Slurm does not say."""
+    _, text = world.runner.capture(["scontrol", "--oneliner", "show", "node", host], timeout=60)
+    return next((word.removeprefix("NodeAddr=") for word in text.split() if word.startswith("NodeAddr=")), host)
 
 
 def shape(k: int, settings: MeasureSettings) -> tuple[int, int]:

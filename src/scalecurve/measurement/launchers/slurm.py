@@ -18,31 +18,18 @@ from typing import Any
 from scalecurve import probe
 from scalecurve.errors import RunError
 from scalecurve.measurement.launchers import arguments, command, run_together, without_usage, worker_env
-from scalecurve.measurement.launchers.batch import (
-    PATIENCE_POLLS,
-    Queue,
-    await_code,
-    job_script,
-    lives,
-    number_in,
-    outcome_in,
-)
-from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.launchers.batch import PATIENCE_POLLS, Batch, job_script, number_in, outcome_in
+from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.processes import tail_of
 from scalecurve.measurement.settings import MeasureSettings, fill
 from scalecurve.study import Placement, RunStatus
 
-_ALIVE = (
-    "PENDING|CONFIGURING|RUNNING|COMPLETING|STAGE_OUT|SIGNALING|STOPPED|SUSPENDED|RESIZING|REQUEUE|REQUEUED|"
-    "REQUEUE_HOLD|REQUEUE_FED|RESV_DEL_HOLD|SPECIAL_EXIT|UPDATE_DB|POWER_UP_NODE|LAUNCH_FAILED|RECONFIG_FAIL"
-)
 _BOUND = re.compile(r"cpu[-_]bind=\w+ - .*: mask (0x[0-9A-Fa-f]+)(?:,\S+)? set")
 _ARRAY_TASK = "$SLURM_ARRAY_TASK_ID"
 
 
-class Slurm(Launcher):
-    name = "slurm"
-    reattaches = True
+class Slurm(Batch):
+    """A row of systems.toml with more: arrays, one allocation for all launches, srun, and accounts."""
 
     def missing(self, world: World) -> str | None:
         for program in ("sbatch", "srun", "squeue", "scancel"):
@@ -54,94 +41,91 @@ class Slurm(Launcher):
 
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         job.probe_folder.mkdir(parents=True, exist_ok=True)
-        by_kind = {"run": launch_job, "array": launch_in_array, "all": launch_step}
-        if (job.folder / "slurm-job").exists():  # submitted before, as a job of its own
-            return launch_job(job, settings, world)
-        return by_kind[settings.launcher.slurm.allocation](job, settings, world)
+        kind = settings.launcher.slurm.allocation
+        if kind == "all" and not (job.folder / "batch-job").exists():  # it may have been submitted before
+            return self.launch_step(job, settings, world)
+        if kind == "array" and (task := self.array_task(job, settings, world)):
+            outcome = self.outcome_of(*task, job, settings, world)
+            shutil.copytree(task[1] / "probe", job.probe_folder, dirs_exist_ok=True)
+            return outcome
+        return self.outcome_of(self.submit(job, settings, world), job.folder, job, settings, world)
 
-    def submit(self, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
-        """A job of its own for every launch, whatever the allocation: a chain runs one at a time, in random order."""
-        return submit_job(job, settings, world, after=after)
+    def write(self, job: LaunchJob, settings: MeasureSettings) -> None:
+        (job.folder / "job.sh").write_text(batch_script(job, settings, worker_env(job, settings)))
 
-    def pending(self, job: LaunchJob, settings: MeasureSettings, world: World) -> str | None:
-        number = tail_of(job.folder / "slurm-job")
-        words = ["squeue", "--noheader", "--format=%T %r", f"--jobs={number}"]
-        code, text = world.runner.capture(words, timeout=60)
-        ended = (job.folder / "code").exists() or lives(code, text.strip(), rf"\A({_ALIVE})\b") is False
-        return None if ended else " ".join(text.split()).removesuffix(" None") or "Slurm does not answer"
+    def flags(self, job: LaunchJob, settings: MeasureSettings) -> list[str]:
+        return resource_flags(job, settings)
 
     def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
-        for note in folder.glob("*/slurm-job"):
-            _cancel(tail_of(note), world)
+        super().abandon(folder, settings, world)
         self.finish(folder, world)
 
     def finish(self, folder: Path, world: World) -> None:
         """Give back the allocation for all launches, and cancel what is left of arrays."""
-        for note in [folder / "allocation", *folder.glob("array-*/slurm-job")]:
+        for note in [folder / "allocation", *folder.glob("array-*/batch-job")]:
             if note.exists():
-                _cancel(note.read_text().strip(), world)
+                world.runner.capture(["scancel", note.read_text().strip()], timeout=60)
                 note.unlink()
 
+    def array_task(self, job: LaunchJob, settings: MeasureSettings, world: World) -> tuple[str, Path] | None:
+        """The number and the folder of this launch in the array of all repeats of its K, at most `throttle` at a time.
 
-def launch_job(job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-    """One job for this launch; wait instead for one that an earlier start submitted."""
-    return outcome_of(submit_job(job, settings, world), job.folder, job, settings, world)
+        Warm-ups, extra repeats and second attempts after an array is gone are jobs of their own: None.
+        """
+        shared = job.folder.parent / f"array-{job.role}-{job.k}"
+        note, mine = shared / "batch-job", shared / str(job.repeat)
+        if not shared.exists() and job.repeat >= 0:
+            for repeat in range(settings.repeats):
+                (shared / str(repeat) / "probe").mkdir(parents=True, exist_ok=True)
+            inside = replace(job, folder=shared / _ARRAY_TASK)
+            env = worker_env(job, settings) | {probe.FOLDER: f"{shared}/{_ARRAY_TASK}/probe"}
+            (shared / "job.sh").write_text(batch_script(inside, settings, env))
+            tasks = f"--array=0-{settings.repeats - 1}%{settings.launcher.slurm.throttle}"
+            flags = [*resource_flags(inside, settings, array=True), tasks]
+            note.write_text(self.submitted(flags, {"script": shared / "job.sh"}, settings, world))
+        there = note.exists() and mine.is_dir()
+        return (f"{note.read_text().strip()}_{job.repeat}", mine) if there else None
 
+    def launch_step(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        """A step of the one allocation, an earlier one if it still runs; srun is our child: its output is at hand."""
+        slurm, held = settings.launcher.slurm, job.folder.parent / "allocation"
+        number = tail_of(held)
+        if not number or "RUNNING" not in self.answer(self.system(settings).status, number, settings, world)[1]:
+            most = resource_flags(replace(job, k=max(settings.workers)), settings)
+            flags = [flag for flag in most if not flag.startswith(("--output", "--error"))]
+            flags += [f"--nodes={slurm.nodes}"] if slurm.nodes else []
+            code, text = world.runner.capture(["salloc", "--no-shell", *flags], timeout=24 * 3600)
+            number = next((word for word in text.split() if word.isdecimal()), "")
+            if code or not number:
+                raise RunError(f"salloc gave no allocation: {text.strip()[-300:]}")
+            held.write_text(number)
+        nodes = math.ceil(job.k / slurm.tasks_per_node) if slurm.tasks_per_node else None
+        start, *options = srun(job, settings, nodes=nodes)
+        argv = (start, f"--jobid={number}", *options, *arguments(job, settings))
+        outcome = run_together([command(argv, worker_env(job, settings), settings)], job, world)
+        place = Placement(ranks=job.k, threads_per_rank=job.threads, nodes=nodes)
+        return replace(without_usage(outcome), placement=place)
 
-def submit_job(job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
-    """The number of the job of this launch, submitted now unless an earlier start did so."""
-    note = job.folder / "slurm-job"
-    if not note.exists():
-        script = job.folder / "job.sh"
-        script.write_text(batch_script(job, settings, worker_env(job, settings)))
-        chain = [f"--dependency=afterany:{after}"] if after else []
-        note.write_text(_submit([*resource_flags(job, settings), *chain, str(script)], world))
-    return note.read_text().strip()
-
-
-def launch_in_array(job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-    """All repeats of one K in one array, at most `throttle` at a time.
-
-    Warm-ups, extra repeats and second attempts after an array is gone are jobs of their own.
-    """
-    shared = job.folder.parent / f"array-{job.role}-{job.k}"
-    note = shared / "slurm-job"
-    if not shared.exists() and job.repeat >= 0:
-        for repeat in range(settings.repeats):
-            (shared / str(repeat) / "probe").mkdir(parents=True, exist_ok=True)
-        inside = replace(job, folder=shared / _ARRAY_TASK)
-        script = shared / "job.sh"
-        env = worker_env(job, settings) | {probe.FOLDER: f"{shared}/{_ARRAY_TASK}/probe"}
-        script.write_text(batch_script(inside, settings, env))
-        tasks = f"--array=0-{settings.repeats - 1}%{settings.launcher.slurm.throttle}"
-        note.write_text(_submit([*resource_flags(inside, settings, array=True), tasks, str(script)], world))
-    mine = shared / str(job.repeat)
-    if not (note.exists() and mine.is_dir()):
-        return launch_job(job, settings, world)
-    outcome = outcome_of(f"{note.read_text().strip()}_{job.repeat}", mine, job, settings, world)
-    shutil.copytree(mine / "probe", job.probe_folder, dirs_exist_ok=True)
-    return outcome
-
-
-def launch_step(job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-    """A step of the one allocation, an earlier one if it still runs; srun is our child, so its output is at hand."""
-    slurm = settings.launcher.slurm
-    held = job.folder.parent / "allocation"
-    if not held.exists() or not _lives(held.read_text().strip(), "RUNNING", world):
-        most = resource_flags(replace(job, k=max(settings.workers)), settings)
-        flags = [flag for flag in most if not flag.startswith(("--output", "--error"))]
-        flags += [f"--nodes={slurm.nodes}"] if slurm.nodes else []
-        code, text = world.runner.capture(["salloc", "--no-shell", *flags], timeout=24 * 3600)
-        numbers = [word for word in text.split() if word.isdecimal()]
-        if code or not numbers:
-            raise RunError(f"salloc gave no allocation: {text.strip()[-300:]}")
-        held.write_text(numbers[0])
-    nodes = math.ceil(job.k / slurm.tasks_per_node) if slurm.tasks_per_node else None
-    start, *options = srun(job, settings, nodes=nodes)
-    argv = (start, f"--jobid={held.read_text().strip()}", *options, *arguments(job, settings))
-    outcome = run_together([command(argv, worker_env(job, settings), settings)], job, world)
-    place = Placement(ranks=job.k, threads_per_rank=job.threads, nodes=nodes)
-    return replace(without_usage(outcome), placement=place)
+    def outcome_of(
+        self, number: str, folder: Path, job: LaunchJob, settings: MeasureSettings, world: World
+    ) -> LaunchOutcome:
+        """Wait for a job and return how it ended; an interrupt cancels it, and so does the timeout."""
+        late = self.ended(number, folder, job, settings, world)
+        facts, state = accounted(number, world), ""
+        if not late and number_in(folder / "code") != 0:
+            state = str(facts.get("slurm_state") or final_state(number, world))
+        outcome = outcome_in(folder, job, world, number=number, late=late, state=state)
+        words = tail_of(folder / "nodes").split()
+        affinity = [cores_of_mask(mask) for mask in _BOUND.findall(outcome.errors)]
+        place = replace(
+            outcome.placement or Placement(),
+            nodes=int(words[0]) if words and words[0].isdecimal() else None,
+            hosts=tuple(words[1:2]),
+            pinning=settings.launcher.pin,
+        )
+        status = RunStatus.TIMEOUT if state.startswith("TIMEOUT") else outcome.status
+        observed = {**outcome.observed, **facts, **({"affinity": affinity} if affinity else {})}
+        return replace(outcome, status=status, observed=observed, placement=place)
 
 
 def batch_script(job: LaunchJob, settings: MeasureSettings, env: Mapping[str, str]) -> str:
@@ -196,50 +180,6 @@ def resource_flags(job: LaunchJob, settings: MeasureSettings, *, array: bool = F
     return [*(f"{name}={value}" for name, value in named.items() if value), *slurm.extra]
 
 
-def _submit(flags: list[str], world: World) -> str:
-    """The number of a new job."""
-    code, text = world.runner.capture(["sbatch", "--parsable", *flags], timeout=120)
-    number = text.strip().splitlines()[-1].split(";")[0] if text.strip() else ""
-    if code or not number.isdecimal():
-        raise RunError(f"sbatch refused the job: {text.strip()[-400:]}")
-    return number
-
-
-def _cancel(number: str, world: World) -> None:
-    world.runner.capture(["scancel", number], timeout=60)
-
-
-def _lives(number: str, states: str, world: World) -> bool | None:
-    """Whether a job is in one of these states; None where Slurm does not answer."""
-    code, text = world.runner.capture(["squeue", "--noheader", "--format=%T", f"--jobs={number}"], timeout=60)
-    return lives(code, text.strip(), rf"\A({states})\b")
-
-
-def outcome_of(number: str, folder: Path, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-    """Wait for a job and return how it ended; an interrupt cancels it, and so does the timeout."""
-    queue = Queue(lambda: _lives(number, _ALIVE, world), lambda: _cancel(number, world), settings.launcher.slurm.poll)
-    late = await_code(queue, folder, job, world)
-    facts, state = accounted(number, world), ""
-    if not late and number_in(folder / "code") != 0:
-        state = str(facts.get("slurm_state") or final_state(number, world))
-    outcome = outcome_in(folder, job, world, number=number, late=late, state=state)
-    words = tail_of(folder / "nodes").split()
-    affinity = [cores_of_mask(mask) for mask in _BOUND.findall(outcome.errors)]
-    observed = {name: fact for name, fact in outcome.observed.items() if name != "batch_job"}
-    return replace(
-        outcome,
-        status=RunStatus.TIMEOUT if state.startswith("TIMEOUT") else outcome.status,
-        observed={"slurm_job": number, **observed, **facts, **({"affinity": affinity} if affinity else {})},
-        placement=Placement(
-            ranks=job.k,
-            threads_per_rank=job.threads,
-            nodes=int(words[0]) if words and words[0].isdecimal() else None,
-            hosts=tuple(words[1:2]),
-            pinning=settings.launcher.pin,
-        ),
-    )
-
-
 def cores_of_mask(mask: str) -> list[int]:
     """The cores of a mask such as 0x5: [0, 2]."""
     bits = int(mask, 16)
@@ -256,22 +196,21 @@ def final_state(number: str, world: World) -> str:
 def accounted(number: str, world: World) -> dict[str, Any]:
     """State, elapsed seconds, peak memory and energy of a job and its steps from sacct; empty without accounting."""
     fields = "State,ElapsedRaw,MaxRSS,ConsumedEnergyRaw"
-    query = ["sacct", "--noheader", "--parsable2", f"--format={fields}", f"--jobs={number}"]
+    query = ["sacct", "--noheader", "--parsable2", f"--format={fields}", f"--jobs={number}", "--noconvert"]
     rows: list[list[str]] = []
     for attempt in range(PATIENCE_POLLS + 1):  # the accounts are written a moment after the job has ended
-        if attempt:
-            world.clock.sleep(0.3)
-        code, text = world.runner.capture([*query, "--noconvert"], timeout=60)
+        world.clock.sleep(0.3 * bool(attempt))
+        code, text = world.runner.capture(query, timeout=60)
         rows = [] if code else [line.split("|") for line in text.splitlines() if line.count("|") == 3]
         if not rows or rows[0][0] not in ("RUNNING", "PENDING", "COMPLETING"):
             break
     if not rows:
         return {}
-    facts: dict[str, Any] = {"slurm_state": rows[0][0]}
-    if rows[0][1].isdecimal():
-        facts["slurm_elapsed_seconds"] = int(rows[0][1])
-    joules = max((int(row[3]) for row in rows if row[3].isdecimal()), default=0)
-    if joules:  # 0 where no plugin counts energy
-        facts["energy"] = {"joules": float(joules), "sources": ["sacct ConsumedEnergy"]}
-    peaks = [int(row[2]) for row in rows if row[2].isdecimal()]
-    return facts | ({"peak_process_bytes": max(peaks)} if peaks else {})
+    peak, joules = (max((int(row[i]) for row in rows if row[i].isdecimal()), default=0) for i in (2, 3))
+    facts = {
+        "slurm_state": rows[0][0],
+        "slurm_elapsed_seconds": int(rows[0][1]) if rows[0][1].isdecimal() else None,
+        "energy": {"joules": float(joules), "sources": ["sacct ConsumedEnergy"]} if joules else None,  # 0: not counted
+        "peak_process_bytes": peak or None,
+    }
+    return {name: value for name, value in facts.items() if value is not None}

@@ -1,51 +1,24 @@
-"""The material of a report: a study and every result about it, and the answer they give in three sentences."""
+"""The material of a report: a study and every result about it, and the answer they give."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from scalecurve._version import __version__
 from scalecurve.analysis import SpeedupTable
-from scalecurve.analysis.table import TableRow, rule_words, tabulate
+from scalecurve.analysis.table import tabulate
 from scalecurve.auditing.audit import GRADE_WORDS, audit
 from scalecurve.diagnosis.diagnosis import diagnose
-from scalecurve.document import Document
+from scalecurve.document import Result
 from scalecurve.errors import ScalecurveError
-from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity
 from scalecurve.fitting.fit import fit
 from scalecurve.forecasting.forecast import forecast
-from scalecurve.study import Regime, Study
-from scalecurve.study.study import is_load
-from scalecurve.words import chance_words
+from scalecurve.study import Study
 
-CAUSES = {
-    "communication": "communication that grows with K",
-    "straggler": "waiting for the slowest worker",
-    "jitter": "small random delays at every barrier",
-    "imbalance": "work that is unevenly divided",
-    "contention": "workers queueing for something they share",
-    "serial": "a part of the work that does not divide",
-    "repeated-work": "work that is done again",
-    "other": "a mechanism without a name",
-    "none": "nothing beyond the noise",
-}
-SHORT = {  # where many are listed
-    "communication": "communication",
-    "straggler": "stragglers",
-    "jitter": "jitter",
-    "imbalance": "uneven work",
-    "contention": "contention",
-    "serial": "a serial part",
-    "repeated-work": "repeated work",
-    "other": "another cause",
-    "none": "noise alone",
-}
-MOST_NAMED = 3
 INCOMPLETE = {"interrupted", "missing-points"}  # errors that remove points and leave the others valid
 DIFFERENT_JOBS = {"work-differs", "answer-differs", "threads-differ", "workload-changed", "answer-changed"}
 AUDITED = {"mixed-regime", "regime-switch", "workload-changed", "answer-changed"}  # audit errors that leave no curve
@@ -56,13 +29,6 @@ SAID_ALIKE = {"superlinear"}  # codes by which table, laws and diagnosis say the
 GRAVITY = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
-class Showable(Protocol):
-    """Any result that can show itself."""
-
-    def document(self) -> Document: ...
-    def to_dict(self) -> dict[str, Any]: ...
-
-
 @dataclass(frozen=True)
 class Refusal:
     """Why a part has no answer; the report prints it where the answer would be."""
@@ -70,7 +36,7 @@ class Refusal:
     reason: str
 
 
-Part = Showable | Refusal | None
+Part = Result | Refusal | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,11 +134,12 @@ def attempt(verb: Callable[[], Any]) -> Any:
 
 
 def answer(material: Material) -> tuple[str, ...]:
-    """How far the job scales, why it stops, what to do, and the audit's verdict; for a broken study, what is broken."""
+    """The answer of the table, the cause, and the audit's verdict; for a broken study, what is broken."""
     fault, verdict = material.fault, trust(material)
     audited = () if verdict is None else (verdict,)
     if fault is None:
-        return (how_far(material), why(material), what_to_do(material), *audited)
+        said = material.table.answer
+        return (*(replace(said, next=None) if material.table.bend else said).lines(), *cause(material), *audited)
     message = fault.message.removeprefix("broken: ").rstrip(".")
     is_unsaid = fault.code in DIFFERENT_JOBS and "different jobs" not in message
     remedy = (fault.remedy or "fix this").rstrip(".")
@@ -184,34 +151,12 @@ def answer(material: Material) -> tuple[str, ...]:
     )
 
 
-def how_far(material: Material) -> str:
-    """The best measured speedup, or the efficiency of weak scaling, and the bend."""
-    table = material.table
-    best, last = max(table.rows, key=lambda row: row.speedup.value), table.rows[-1]
-    held = "" if is_load(table.k_unit) else "With the total work fixed, "  # clients of a server share no job
-    if table.regime is Regime.WEAK:
-        at = f"K = {_count(last.k, table.k_unit)}"
-        base = "" if table.baseline_k == 1 else f" relative to K0 = {_count(table.baseline_k, table.k_unit)}"
-        reach = f"With the work per worker fixed, efficiency is {_with_interval(last.efficiency)} at {at}{base}"
-    elif best.k == table.baseline_k:
-        reach = f"{held}no measured K beats K0 = {_count(best.k, table.k_unit)}"
-        reach = reach[:1].upper() + reach[1:]
-    else:
-        is_rate = table.quantity.higher_is_better
-        efficiency, than = _with_interval(best.efficiency), "one" if is_rate else "one would"
-        times = _with_interval(best.speedup, " times")
-        if table.baseline_k != 1:
-            than = f"the baseline of K0 = {_count(table.baseline_k, table.k_unit)}"
-            times = _with_interval(best.speedup.scaled(1 / table.baseline_k), " times")
-            efficiency += f" relative to K0 = {table.baseline_k}"
-        words = f"reach {times} the rate of {than}" if is_rate else f"finish {times} as fast as {than}"
-        reach = f"{held}{_count(best.k, table.k_unit)} {words}"
-        reach += f", an efficiency of {efficiency}"
-    if table.bend is None:
-        chance = "" if table.no_bend is None else f", probability {chance_words(table.no_bend)}"
-        return f"{reach}; the curve does not bend up to K = {last.k} ({rule_words(table)}{chance})."
-    chance = "" if table.bend.probability is None else f", probability {chance_words(table.bend.probability)}"
-    return f"{reach}; the curve bends at K = {table.bend.k} ({rule_words(table)}{chance})."
+def cause(material: Material) -> tuple[str, ...]:
+    """The decision of the diagnosis and what would sharpen it, or why there is none; nothing where none was asked."""
+    if isinstance(material.diagnosis, Refusal):
+        return (f"The cause is unknown: {material.diagnosis.reason.rstrip('.')}.",)
+    said = None if material.diagnosis is None else material.diagnosis.answer
+    return () if said is None else replace(said, confidence=None, reason=None).lines()
 
 
 def trust(material: Material) -> str | None:
@@ -220,76 +165,3 @@ def trust(material: Material) -> str | None:
     if "verdict" not in audited:
         return None
     return f"Audit: {audited['verdict']}, {audited['score']} of 100. {GRADE_WORDS[audited['grade']]}."
-
-
-def why(material: Material) -> str:
-    """The cause where it is earned, else the set that holds it and what would tell."""
-    if isinstance(material.diagnosis, Refusal):
-        return f"The cause is unknown: {material.diagnosis.reason.rstrip('.')}."
-    diagnosis = {} if material.diagnosis is None else material.diagnosis.to_dict()
-    cause, chance, separate = diagnosis.get("cause"), diagnosis.get("probability"), diagnosis.get("separate_by")
-    if cause is None or chance is None:
-        return "The cause was not asked for."
-    if cause == "none":
-        return "No cause limits it in the measured range: no overhead exceeds the noise."
-    if cause != "undetermined":
-        return f"The cause is {CAUSES[cause]} (probability {chance_words(chance)})."
-    tail = f"; to tell, {separate}." if separate else "."
-    if diagnosis.get("reason") is not None:
-        return f"The cause is undetermined ({diagnosis['reason']}){tail}"
-    names = list(diagnosis["candidates"])
-    named = [(SHORT if len(names) > MOST_NAMED else CAUSES)[name] for name in names]
-    words = " or ".join([", ".join(named[:-1]), named[-1]])
-    return f"No single cause is sure: {words} cannot be told apart by {diagnosis['basis']}{tail}"
-
-
-def what_to_do(material: Material) -> str:
-    """The K to use: the largest before efficiency is first lost."""
-    table = material.table
-    is_strong = table.regime is Regime.STRONG
-    if is_strong and max(table.rows, key=lambda row: row.speedup.value).k == table.baseline_k:
-        return f"Use {_count(table.baseline_k, table.k_unit)} until the bottleneck is fixed."
-    beyond = [row.k for row in table.rows if row.verdict == "superlinear"]
-    if table.bend is None and beyond:
-        named = ", ".join(map(str, beyond[:MOST_NAMED]))
-        return (
-            f"Check the baseline before you quote this: E is above 1 at K = {named}, "
-            f"from a slow K0 = {table.baseline_k} or from data that fits a cache only when divided."
-        )
-    if table.bend is None:
-        return f"Every measured K up to {table.rows[-1].k} pays; measure larger K before you buy more."
-    keep = worth_using(table)
-    if keep is None:
-        return f"No K above the baseline keeps an efficiency of {table.threshold:g}: find the cause before adding more."
-    if is_load(table.k_unit):
-        held = _with_interval(keep.efficiency)
-        return (
-            f"Efficiency holds up to K = {_count(keep.k, table.k_unit)} ({held}); beyond it they wait for one another."
-        )
-    words = f"Use up to K = {_count(keep.k, table.k_unit)} for this job"
-    base = "" if table.baseline_k == 1 else f" relative to K0 = {table.baseline_k}"
-    words += f", where efficiency is {_with_interval(keep.efficiency)}{base}"
-    if is_strong:
-        return f"{words}; use more only if the work grows with the workers or the deadline is worth the waste."
-    return f"{words}; beyond it you pay for workers that wait."
-
-
-def worth_using(table: SpeedupTable) -> TableRow | None:
-    """The row of the largest K before efficiency is first lost; None where the first step loses it."""
-    kept = list(takewhile(lambda row: row.verdict != "below", table.rows[1:]))
-    return kept[-1] if kept else None
-
-
-def _count(k: int, unit: str) -> str:
-    """`1 worker`, `2 workers`: units are kept in the plural."""
-    if k != 1 or not unit.endswith("s") or unit.endswith("ss"):
-        return f"{k} {unit}"
-    return f"1 {unit.removesuffix('es' if unit.endswith('sses') else 's')}"
-
-
-def _with_interval(estimate: Estimate, unit: str = "") -> str:
-    """`0.83 (0.81 to 0.84)`, or the value alone where it has no interval."""
-    form = ".2f" if estimate.value < 100 else ".1f" if estimate.value < 1000 else ",.0f"
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:{form}}{unit}"
-    return f"{estimate.value:{form}}{unit} ({estimate.low:{form}} to {estimate.high:{form}})"

@@ -18,7 +18,7 @@ from scalecurve.render import markup
 from scalecurve.render.curve_plots import WIDE_GRID, paint_grid
 from scalecurve.render.html import render, to_pdf
 from scalecurve.render.plots import Look, Picture, paint
-from scalecurve.render.report.material import LEVEL, Material, Refusal, answer, attempt, gather, worth_using
+from scalecurve.render.report.material import LEVEL, Material, Refusal, answer, attempt, gather
 from scalecurve.render.report.sections import (
     Content,
     Page,
@@ -38,6 +38,11 @@ Writer = Callable[[Page, Path], dict[Path, bytes]]
 NAME_LENGTH = 120
 LETTERS = ascii_uppercase
 MOST_NAMED = 3  # studies in the title
+PURPOSES: dict[str, tuple[str, ...]] = {  # the sections of a page for each purpose
+    "proposal": (),
+    "paper": ("methods", "curve", "table", "provenance"),
+    "buyer": ("curve", "cost"),
+}
 MOST_BESIDE = 2  # studies with a column each; more have a line each
 
 
@@ -55,6 +60,8 @@ def write_report(
     price: float | None = None,
     proposal: str | Path | None = None,
     history: str | Path | None = None,
+    purpose: str | None = None,
+    runs: int | None = None,
 ) -> list[Path]:
     """A page about one study, or several side by side.
 
@@ -74,6 +81,11 @@ def write_report(
         A proposal file; adds its assessment.
     history
         The file of `scalecurve check --history`; adds the checks over the commits.
+    purpose
+        "proposal" writes the scaling section of a compute-time proposal, "paper" the curve and how it was measured,
+        "buyer" the answer, the curve and the price on one page; None everything.
+    runs
+        Production runs of a proposal, for the resources it requests.
 
     Returns
     -------
@@ -95,6 +107,8 @@ def write_report(
     studies: Sequence[Any] = study if _are_several(study) else [study]  # type: ignore[assignment]
     if not studies:
         raise InputError("a report needs at least one study")
+    if purpose not in (None, *PURPOSES):
+        raise InputError(Fault("unknown purpose", value=str(purpose), remedy=f"one of {', '.join(PURPOSES)}"))
     loaded: list[Study] = []
     sources = [load_any(study, regime=regime) for study in studies]
     for source in sources:
@@ -119,7 +133,7 @@ def write_report(
             replace(material, table=replace(material.table, name=name))
             for material, name in zip(materials, names, strict=True)
         ]
-    return write(Path(path), materials, together, title)
+    return write(Path(path), materials, together, title, purpose=purpose, runs=runs)
 
 
 def curve_names(studies: StudySet) -> list[str]:
@@ -148,7 +162,13 @@ def surface_section(studies: StudySet) -> Section | None:
 
 
 def write(
-    path: Path, materials: Sequence[Material], together: Section | None = None, title: str | None = None
+    path: Path,
+    materials: Sequence[Material],
+    together: Section | None = None,
+    title: str | None = None,
+    *,
+    purpose: str | None = None,
+    runs: int | None = None,
 ) -> list[Path]:
     """Write the report of this material and the figures it needs beside it; returns the files written."""
     kind = path.suffix.lstrip(".").lower()
@@ -156,11 +176,54 @@ def write(
         endings = ", ".join(f".{name}" for name in FORMATS)
         hint = f"name the file with one of {endings}"
         raise InputError(Fault("unknown report format", value=path.suffix or path.name, remedy=hint))
-    page = page_of(materials, together, title)
+    page = proposal_page(materials, runs) if purpose == "proposal" else page_of(materials, together, title)
+    if purpose == "paper":
+        page = with_methods(page, materials)
+    if purpose is not None and purpose != "proposal":
+        page = only(page, PURPOSES[purpose])
     contents = FORMATS[kind](page, path)
     for name, content in contents.items():
         write_atomically(name, content)
     return list(contents)
+
+
+def proposal_page(materials: Sequence[Material], runs: int | None) -> Page:
+    """The scaling section of a proposal: the job size first, a plot of each study, the tables and the items."""
+    from scalecurve.proposals.section import scaling_section
+
+    first = materials[0].table
+    made = scaling_section([(own.study, own.table) for own in materials], runs=runs, floor=first.threshold)
+    plots = [
+        Section(
+            key=f"curve-{own.table.regime.value}", title=curve_title([own.table]), contents=curve_pictures([own.table])
+        )
+        for own in _with_own_names(materials)
+    ]
+    section = Section(key="proposal", title="Tables and requested resources", contents=made.body().blocks)
+    part = StudyPart(name=_cut(first.name), answer=made.answer.lines(), sections=(*plots, section))
+    return Page(title=f"Scaling of {_cut(first.name)}", subtitle="Scaling and resources.", parts=(part,))
+
+
+def with_methods(page: Page, materials: Sequence[Material]) -> Page:
+    """The page with a paragraph on methods for each study."""
+    from scalecurve.proposals.section import methods_text
+
+    parts = []
+    for part, own in zip(page.parts, materials, strict=True):
+        words = Paragraph(methods_text(own.study, own.table))
+        parts.append(
+            replace(part, sections=(Section(key="methods", title="Methods", contents=(words,)), *part.sections))
+        )
+    return replace(page, parts=tuple(parts))
+
+
+def only(page: Page, keys: Sequence[str]) -> Page:
+    """The page with these sections of every study, in this order."""
+    parts = [
+        replace(part, sections=tuple(own for key in keys for own in part.sections if own.key == key))
+        for part in page.parts
+    ]
+    return replace(page, parts=tuple(parts))
 
 
 def page_of(materials: Sequence[Material], more: Section | None = None, title: str | None = None) -> Page:
@@ -233,11 +296,11 @@ def _one_line_each(materials: Sequence[Material]) -> Table:
     rows = []
     for material in materials:
         own, causes = material.table, material.diagnosis.to_dict() if isinstance(material.diagnosis, Result) else {}
-        last, keep = own.rows[-1], worth_using(own)
+        last = own.rows[-1]
         figures = (str(last.k), f"{last.speedup.value:.2f}", f"{last.efficiency.value:.3f}")
         bend = "none" if own.bend is None else f"K = {own.bend.k}"
         verdict = material.audit.to_dict()["verdict"] if isinstance(material.audit, Result) else None
-        use = own.baseline_k if keep is None else keep.k
+        use = max((row.k for row in own.rows if own.bend is None or row.k < own.bend.k), default=own.baseline_k)
         rows.append([_cut(own.name), *figures, bend, f"K = {use}", causes.get("cause"), verdict])
     caption = f"S and E at the largest K of each curve; the bend is the {rule_words(materials[0].table)}"
     texts = {name: Column(name, "left") for name in ("curve", "cause", "audit")}

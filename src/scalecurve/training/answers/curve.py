@@ -35,7 +35,6 @@ from scalecurve.training.search.search import (
 )
 from scalecurve.units import format_count, format_seconds
 
-EFFORT_TOKENS = 20.0  # tokens per parameter where no budget of tokens is given (Hoffmann et al. 2022)
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 PAYS = 1.7  # a doubling that gives less than this is not worth its price
 SHOWS = 0.02  # gradient traffic counts as exposed from this share of the step

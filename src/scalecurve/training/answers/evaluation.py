@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -32,6 +32,7 @@ from scalecurve.training.inputs.stack import (
 )
 from scalecurve.training.inputs.transformer import ModelLike, Shape, Transformer, read_model, stack_shapes
 from scalecurve.training.physics.memory import USABLE, Memory, memory, stage_memory
+from scalecurve.training.physics.run import EFFORT_TOKENS, DataParallelCap, data_parallel_cap, read_critical_batch
 from scalecurve.training.physics.steptime import STEP_TERMS, step_time
 from scalecurve.units import format_count, format_memory, format_seconds, format_seconds_range
 
@@ -311,11 +312,16 @@ class Evaluation(Result):
 
     outcome: StepOutcome
     findings: tuple[Finding, ...] = ()
+    cap: DataParallelCap | None = None  # how far replicas of this layout reach
 
     left_out = LEFT_OUT
     JSON = """
-        **outcome model=outcome.job.model cluster=outcome.job.cluster stack=outcome.job.stack
+        **outcome model=outcome.job.model cluster=outcome.job.cluster stack=outcome.job.stack cap
         calibration=outcome.calibration left_out findings"""
+
+    @property
+    def answer(self) -> Answer:
+        return answer_of_step(self.outcome, self.cap)
 
     def __repr__(self) -> str:
         one = self.outcome
@@ -388,6 +394,22 @@ class Evaluation(Result):
         return Document(head, (Paragraph(facts), shares, Paragraph(origin), left, FindingList(self.findings)))
 
 
+def answer_of_step(outcome: StepOutcome, cap: DataParallelCap | None = None) -> Answer:
+    """Whether a layout runs, how fast, what takes most of its step beside compute, and how far its replicas reach."""
+    known = f"The step is known within a factor of {math.exp(outcome.half_width):.2f} (90 %)."
+    if not outcome.fits:
+        remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
+        return Answer(decision=f"It does not fit: it needs {outcome.memory_text}.", confidence=known, next=remedy)
+    rate = f"{format_count(outcome.tokens_per_second)} tokens/s"
+    worst = max((name for name in outcome.breakdown if name != "compute"), key=lambda name: outcome.breakdown[name])
+    lost = f"{worst.capitalize()} takes {100 * outcome.breakdown[worst] / outcome.seconds:.0f} % of the step."
+    return Answer(
+        decision=f"It runs at {100 * outcome.mfu:.1f} % MFU: {format_seconds(outcome.seconds)} a step, {rate}.",
+        confidence=known, reason=lost if cap is None else f"{lost} {cap.sentence}",
+        next=None if outcome.calibration.evidence == "measured here" else "time three steps: --measured runs.csv",
+    )  # fmt: skip
+
+
 def calibration_notes(stack: Stack, cluster: Cluster, calibration: StackCalibration) -> list[Finding]:
     """What a reader must know where no table calibrates the stack, or nobody names it."""
     if calibration.evidence not in ("assumed", "transferred"):
@@ -413,12 +435,16 @@ def evaluate_layout(
     calibration: StackCalibration | None = None,
     price: float | None = None,
     adapters: bool = False,
+    critical_batch: float | str | None = None,
+    definition: str = "double",
+    tokens: float | None = None,
 ) -> Evaluation:
     """Step time, throughput, MFU and memory of one layout, with intervals.
 
     `batch` is the global batch: "4Mi" are tokens, "512 sequences" and small numbers sequences (read_batch).  dp is
     taken from `gpus` and accumulation from `batch` where the layout leaves them out.  `price` is dollars per
-    accelerator-hour; with `adapters` low-rank adapters are trained beside frozen weights.
+    accelerator-hour; with `adapters` low-rank adapters are trained beside frozen weights.  With a `critical_batch`
+    (tokens, a law at this many `tokens`, or a file) the cap of its replicas is stated.
     """
     gpus = gpus or cluster_gpus(cluster)
     job = read_job(model, cluster, layout, batch=batch, seq=seq, stack=stack, precision=precision, gpus=gpus)
@@ -441,4 +467,14 @@ def evaluate_layout(
     if job.layout.interleave > 1 and job.layout.accumulation % job.layout.pp:
         message = f"{job.layout.accumulation} micro-batches do not divide by pp {job.layout.pp}, as interleaving needs"
         findings.append(warning("ragged-interleave", message))
-    return Evaluation(outcome=outcome, findings=tuple(findings))
+    target = EFFORT_TOKENS * job.model.active_parameters if tokens is None else tokens
+    critical = read_critical_batch(
+        critical_batch, definition=definition, tokens=target, compute=6.0 * job.model.active_parameters * target,
+        seq=job.seq,
+    )  # fmt: skip
+    split = job.layout
+    stated = split.accumulation if "accumulation" in read_layout(layout) else 1
+    cap = data_parallel_cap(
+        critical, None, seq=job.seq, per_replica=split.gpus // split.dp, sequences=split.micro * stated
+    )
+    return Evaluation(outcome=outcome, findings=tuple(findings), cap=cap)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, Paragraph, Result, table
+from scalecurve.document import Answer, Column, Document, Paragraph, Result, table
 from scalecurve.findings import Finding
-from scalecurve.training.answers.evaluation import LEFT_OUT, JobColumns, StepOutcome, columns_of_jobs
+from scalecurve.training.answers.evaluation import LEFT_OUT, JobColumns, StepOutcome, answer_of_step, columns_of_jobs
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.physics.layer import LayerTime, layer_time
 from scalecurve.training.physics.memory import USABLE, activation_bytes, stage_layers, state_bytes
@@ -74,6 +74,10 @@ class StepExplanation(Result):
             f"<StepExplanation {one.job.model.name} on {one.gpus} x {one.job.cluster.accelerator.name}, "
             f"{one.layout.short()}: {len(self.parts)} terms, step {format_seconds(one.seconds)}>"
         )
+
+    @property
+    def answer(self) -> Answer:
+        return answer_of_step(self.outcome)
 
     def content(self) -> dict[str, Any]:
         return self.outcome.to_dict() | {"terms": self.records(), "left_out": list(LEFT_OUT)}

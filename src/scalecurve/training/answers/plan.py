@@ -16,7 +16,6 @@ from scalecurve.document import Answer, Block, Cell, Column, Document, FindingLi
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.curve import (
-    EFFORT_TOKENS,
     PAYS,
     ChosenScale,
     CostEffective,
@@ -51,6 +50,7 @@ from scalecurve.training.inputs.stack import Stack, StackCalibration, calibratio
 from scalecurve.training.inputs.transformer import ModelLike, Transformer, read_model
 from scalecurve.training.physics.learning_rate import LearningRates, read_learning_rate
 from scalecurve.training.physics.run import (
+    EFFORT_TOKENS,
     CriticalBatch,
     DataParallelCap,
     Reliability,
@@ -529,6 +529,8 @@ def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
             request.model, request.cluster, request.layout, batch=request.global_batch, seq=request.seq,
             stack=request.stack, precision=request.precision, gpus=counts[0] if counts else None,
             calibration=calibration, price=request.price, adapters=request.adapters,
+            critical_batch=request.critical_batch, definition=request.definition or "double",
+            tokens=None if request.tokens is None else read_target(request.tokens, request.seq or 1).tokens,
         )  # fmt: skip
         if request.explain is None:
             return evaluation

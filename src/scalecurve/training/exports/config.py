@@ -1,40 +1,246 @@
-"""A layout as the configuration that a training framework starts with, and such a configuration read back as a layout.
+"""A layout as the configuration that a training framework starts with.
 
-What a framework cannot do is refused with the way out; what it does by itself is said in a finding.
+`facts` says what a job is in plain names; data/exports.toml says how each framework calls them.  What a framework
+cannot do is refused with the way out; what it does by itself is said in a finding.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import shlex
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
 from typing import Any
 
 from scalecurve.document import Document, FindingList, Listing, Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob
-from scalecurve.training.exports.frameworks import (
-    MAXTEXT_MODELS,
-    Settings,
-    deepspeed_layout,
-    deepspeed_settings,
-    maxtext_layout,
-    maxtext_settings,
-    maxtext_text,
-    megatron_layout,
-    megatron_settings,
-    megatron_text,
-    nemo_layout,
-    nemo_settings,
-    nemo_text,
-    nested_toml,
-    torchtitan_layout,
-    torchtitan_settings,
-)
 from scalecurve.training.inputs.capabilities import capability_faults
-from scalecurve.training.inputs.layout import Layout
 from scalecurve.training.inputs.stack import read_stack
+from scalecurve.training.inputs.transformer import Transformer, training_table
+
+Settings = dict[str, Any]
+LARGEST_SERVER, TRAY = 16, 4  # accelerators of a server; racks on one fabric are servers of four
+
+
+@cache
+def export_tables() -> Mapping[str, Any]:
+    """exports.toml: the settings of each framework, and its names of models."""
+    return tomllib.loads(training_table("exports.toml"))
+
+
+def stage_depths(layers: int, chunks: int) -> list[int]:
+    """Layers of each pipeline chunk: equal, or with the embedding and the output counted as a layer each."""
+    if layers % chunks == 0:
+        return [layers // chunks] * chunks
+    least, more = divmod(layers + 2, chunks)
+    start = (chunks - more) // 2  # neighbours, so that the deeper chunks are on different accelerators
+    depths = [least + (start <= place < start + more) for place in range(chunks)]
+    depths[0] -= 1
+    depths[-1] -= 1
+    return depths
+
+
+def facts(job: TrainingJob, learning_rate: float | None = None) -> Settings:
+    """What a job is, by the names that exports.toml uses; none where a framework is not to be told."""
+    return {
+        **model_facts(job.model), **layout_facts(job), **titan_facts(job), **maxtext_facts(job),
+        "seq": job.seq, "learning_rate": learning_rate, "adamw": learning_rate and "AdamW",
+        "fp16": job.precision == "fp16" or None, "bf16": job.precision != "fp16" or None,
+        "fp8_format": "hybrid" if job.precision == "fp8" else None,
+        "fp4_format": "e2m1" if job.precision == "nvfp4" else None,
+        "nemo_precision": export_tables()["names"]["nemo_precision"][job.precision],
+    }  # fmt: skip
+
+
+def model_facts(model: Transformer) -> Settings:
+    """The sizes of a model.  An indexer's keys are no window; of some models one layer in so many has none."""
+    window = model.window if not model.indexer_heads else None
+    sparse = model.layers - model.dense_layers
+    kinds = f"[0,1]*{sparse}" if sparse == model.dense_layers else f"[0]*{model.dense_layers}+[1]*{sparse}"
+    grouped = model.groups < model.heads
+    return {
+        "layers": model.layers, "hidden": model.hidden, "ffn": model.ffn or 4 * model.hidden, "heads": model.heads,
+        "head": model.head_size, "vocab": model.vocab, "grouped": grouped or None,
+        "groups": model.groups if grouped else None, "gated": model.gated or None,
+        "norm": "RMSNorm" if model.gated else None, "positions": None if model.positions else "rope",
+        "rotary_base": None if model.positions else model.rotary_base, "qk_norm": model.qk_norm or None,
+        "untied": not model.tied or None, "window": f"{window - 1},0" if window else None,
+        "window_every": max(round(1.0 / (1.0 - model.window_share)), 2) if window and model.window_share < 1 else None,
+        "experts": model.experts, "top_k": model.top_k, "expert_ffn": model.expert_ffn,
+        "expert_layers": f"({kinds})" if model.experts else None, "moe": model.is_moe or None,
+        "dispatcher": "alltoall" if model.is_moe else None, "shared_ffn": model.shared_ffn or None,
+        "latent": bool(model.kv_rank) or None, "kv_rank": model.kv_rank, "q_rank": model.q_rank, "rope": model.rope,
+        "value_head": model.value_head if model.kv_rank else None,
+        "latent_head": model.head_size - (model.rope or 0) if model.kv_rank else None,
+        "mtp_layers": model.mtp_layers or None,
+    }  # fmt: skip
+
+
+def layout_facts(job: TrainingJob) -> Settings:
+    """How the job is split, and what the stack does about it."""
+    layout, model, zero = job.layout, job.model, job.layout.zero
+    server = job.cluster.node if job.cluster.node <= LARGEST_SERVER else TRAY
+    node, chunks = math.gcd(server, layout.gpus), layout.pp * layout.interleave
+    depths = stage_depths(model.layers, chunks)
+    stages = "|".join("t" * depth for depth in depths)
+    overlaps = job.stack.data_overlap if layout.data_overlap is None else layout.data_overlap
+    short = job.stack.gradient_bytes == 2 and zero >= 1
+    full, selective = (layout.recompute == mode for mode in ("full", "selective"))
+    return {
+        "nodes": max(layout.gpus // node, 1), "node": node, "tp": layout.tp, "pp": layout.pp, "cp": layout.cp,
+        "micro": layout.micro, "accumulation": layout.accumulation, "sequences": layout.sequences, "zero": zero,
+        "ep": layout.ep if model.is_moe else None, "etp": layout.etp if model.is_moe else None,
+        "expert_ranks": layout.ep, "tensor_ranks": layout.tp if layout.tp > 1 else None,
+        "uneven_stages": f"E{stages}{'m' * model.mtp_layers}L" if model.layers % chunks else None,
+        "even_chunks": layout.interleave if layout.interleave > 1 and not model.layers % chunks else None,
+        "sequence_parallel": layout.sequence_parallel or None, "split_states": zero >= 1 or None,
+        "split_gradients": zero >= 2 or None, "overlaps": overlaps, "overlap": (overlaps and zero >= 1) or None,
+        "strategy": {2: "optim_grads", 3: "optim_grads_params"}.get(zero),
+        "checkpoint": "fsdp_dtensor" if zero >= 2 else None, "short_gradients": short or None,
+        "long_gradients": not short or None, "shard": layout.shard,
+        "instances": layout.dp // layout.shard if layout.shard else None,
+        "shard_crosses": layout.shard * layout.tp > job.cluster.node if layout.shard else None,
+        "recompute_mode": layout.recompute, "recompute": layout.recompute if full or selective else None,
+        "recompute_method": "uniform" if full else None, "recompute_layers": 1 if full else None,
+        "recompute_modules": "core_attn layernorm" + " moe_act" * model.is_moe if selective else None,
+        "full_layers": model.layers if full else None,
+    }  # fmt: skip
+
+
+def titan_facts(job: TrainingJob) -> Settings:
+    """What only torchtitan asks.  In a pipeline weights are not resharded."""
+    layout, staged, eight = job.layout, job.layout.pp > 1, job.precision == "fp8"
+    shard = 1 if layout.zero == 0 else layout.shard or layout.dp
+    name, flavor = export_tables()["models"]["torchtitan"].get(job.model.name, (job.model.name, "yours"))
+    return {
+        "titan_name": name, "titan_flavor": flavor, "titan_copies": layout.dp // shard, "titan_shard": shard,
+        "titan_reshard": "default" if layout.zero == 3 else "never",
+        "titan_schedule": ("Interleaved1F1B" if layout.interleave > 1 else "1F1B") if staged else None,
+        "titan_chunks": titan_chunks(stage_depths(job.model.layers, layout.pp * layout.interleave)) if staged else None,
+        "titan_selective": "op" if layout.recompute == "selective" else None,
+        "titan_converters": ["quantize.linear.float8"] if eight else None,
+        "titan_gathers_fp8": layout.zero > 0 if eight else None, "titan_not_fp8": ["output"] if eight else None,
+        "local_batch": layout.micro * (layout.accumulation if staged else 1),
+        "staged_micro": layout.micro if staged else None,
+    }  # fmt: skip
+
+
+def titan_chunks(depths: list[int]) -> list[list[str]]:
+    """The modules of each chunk by torchtitan's names."""
+    ends = list(accumulate(depths))
+    parts = [[f"layers.{layer}" for layer in range(end - depth, end)] for depth, end in zip(depths, ends, strict=True)]
+    return [["tok_embeddings", *parts[0]], *parts[1:-1], [*parts[-1], "norm", "output"]]
+
+
+def maxtext_names() -> Mapping[str, str]:
+    """MaxText's names of the presets that it has a file for."""
+    models = export_tables()["models"]
+    return {**{name: name for name in models["maxtext_same"]}, **models["maxtext"]}
+
+
+def maxtext_facts(job: TrainingJob) -> Settings:
+    """What only MaxText asks: its name of the model, or the sizes of a dense one that it has no file for."""
+    layout, model, tpu = job.layout, job.model, job.cluster.accelerator.name.startswith("tpu")
+    staged, sharded, eight = layout.pp > 1, layout.zero == 3, job.precision == "fp8"
+    shard = layout.shard or layout.dp if sharded else 1
+    named = model.name in maxtext_names() or model.is_moe
+    sizes = {
+        "block": "llama2", "hidden": model.hidden, "layers": model.layers, "heads": model.heads,
+        "groups": model.groups, "head": model.head_size, "ffn": model.ffn or 4 * model.hidden, "vocab": model.vocab,
+        "tied": model.tied,
+    }  # fmt: skip
+    return {f"maxtext_{name}": None if named else value for name, value in sizes.items()} | {
+        "maxtext_name": maxtext_names().get(model.name, model.name) if named else None,
+        "maxtext_hardware": "tpu" if tpu else "gpu",
+        "device_batch": layout.sequences / layout.gpus / (1 if staged else layout.accumulation),
+        "unstaged_accumulation": 1 if staged else layout.accumulation,
+        "maxtext_data": layout.dp // shard if sharded else layout.dp // layout.ep,
+        "maxtext_fsdp": max(shard // layout.ep, 1) if sharded else 1, "splits_states_only": layout.zero == 1,
+        "maxtext_remat": export_tables()["names"]["remat"][layout.recompute],
+        "maxtext_dtype": "float16" if job.precision == "fp16" else "bfloat16",
+        "staged_accumulation": layout.accumulation if staged else None,
+        "staged_chunks": layout.interleave if staged else None,
+        "staged_layers": model.layers // (layout.pp * layout.interleave) if staged else None,
+        "maxtext_quantization": {"nvfp4": "te_nvfp4", "fp8": "fp8_full" if tpu else "fp8_gpu"}.get(job.precision),
+        "maxtext_qwix": eight or None,
+    }  # fmt: skip
+
+
+def settings_of(framework: str, known: Settings) -> Settings:
+    """The framework's settings by its own names, in sections where a name has dots."""
+    rows = dict(export_tables()[framework])
+    otherwise = rows.pop("otherwise", {})
+    settings: Settings = {}
+    for name, meaning in rows.items():
+        literal = not isinstance(meaning, str) or meaning.startswith("=")
+        value = (meaning.lstrip("=") if isinstance(meaning, str) else meaning) if literal else known[meaning]
+        value = otherwise.get(name) if value is None else value
+        if value is not None:
+            *sections, key = name.split(".")
+            place = settings
+            for section in sections:
+                place = place.setdefault(section, {})
+            place[key] = None if value == "none" and name in otherwise else value
+    return settings
+
+
+def megatron_text(flags: Settings) -> str:
+    launch = f"torchrun --nnodes {flags['nnodes']} --nproc-per-node {flags['nproc-per-node']} pretrain_gpt.py"
+    rest = [(key, value) for key, value in flags.items() if key not in ("nnodes", "nproc-per-node")]
+    lines = [f"--{key}" if value is True else f"--{key} {words(key, value)}" for key, value in rest]
+    return " \\\n  ".join([launch, *lines]) + "\n"
+
+
+def words(key: str, value: object) -> str:
+    """A value as a shell takes it; a list of modules is several words."""
+    return str(value) if key == "recompute-modules" else shlex.quote(str(value))
+
+
+def nemo_text(settings: Settings) -> str:
+    """YAML that a recipe is started with, the launch in its first line."""
+    launch = " ".join(f"--{name} {value}" for name, value in settings["launch"].items())
+    rest = {name: section for name, section in settings.items() if name != "launch"}
+    return f"# torchrun {launch}\n{nested_yaml(rest)}"
+
+
+def nested_yaml(settings: Settings, depth: int = 0) -> str:
+    """Plain YAML of nested settings: every value is a number, a truth, null or a word."""
+    lines = []
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            lines += [f"{'  ' * depth}{key}:", nested_yaml(dict(value), depth + 1).rstrip("\n")]
+        else:
+            lines.append(f"{'  ' * depth}{key}: {value if isinstance(value, str) else json.dumps(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def nested_toml(settings: Settings, path: str = "") -> str:
+    plain = {key: value for key, value in settings.items() if not isinstance(value, Mapping)}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
+    text = (f"[{path}]\n" if path and lines else "") + "".join(f"{line}\n" for line in lines)
+    parts = [(key, value) for key, value in settings.items() if isinstance(value, Mapping)]
+    tables = [nested_toml(dict(value), f"{path}.{key}".lstrip(".")) for key, value in parts]
+    return "\n".join([text, *tables] if text else tables)
+
+
+def maxtext_text(flags: Settings) -> str:
+    lines = [f"{key}={value}" for key, value in flags.items()]
+    return " \\\n  ".join(["python3 -m maxtext.trainers.pre_train.train src/maxtext/configs/base.yml", *lines]) + "\n"
+
+
+FRAMEWORKS: Mapping[str, tuple[str, Callable[[Settings], str]]] = {  # its stack, and how settings are written
+    "megatron": ("megatron-core", megatron_text),
+    "torchtitan": ("torchtitan", nested_toml),
+    "deepspeed": ("deepspeed", lambda settings: json.dumps(settings, indent=2) + "\n"),
+    "nemo": ("nemo", nemo_text),
+    "maxtext": ("maxtext", maxtext_text),
+}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -53,85 +259,61 @@ class ExportedConfig(Result):
         return Document(f"Configuration for {self.framework}", (Listing(self.text), FindingList(self.findings)))
 
 
-def export_config(outcome: StepOutcome | TrainingJob, framework: str) -> ExportedConfig:
-    """The configuration of an outcome's job for `megatron`, `torchtitan`, `deepspeed`, `nemo` or `maxtext`."""
+def export_config(
+    outcome: StepOutcome | TrainingJob, framework: str, *, learning_rate: float | None = None
+) -> ExportedConfig:
+    """The configuration of an outcome's job for `megatron`, `torchtitan`, `deepspeed`, `nemo` or `maxtext`, with the
+    learning rate of its batch where that is known."""
     job = outcome.job if isinstance(outcome, StepOutcome) else outcome
     if framework not in FRAMEWORKS:
         hint = f"use one of {', '.join(FRAMEWORKS)}"
         raise InputError(Fault("unknown framework", "export", framework, hint))
-    faults = _cannot(job, framework)
-    if job.adapter:
-        hint = "export the layout without --adapters, and add them by the framework's own recipe"
-        faults.append(Fault("adapters are not part of an export", "adapters", remedy=hint))
-    if faults:
+    if faults := cannot(job, framework):
         raise InputError(faults, subject=f"export for {framework}")
-    settings = FRAMEWORKS[framework].settings(job)
+    settings = settings_of(framework, facts(job, learning_rate))
     return ExportedConfig(
-        framework=framework,
-        text=FRAMEWORKS[framework].text(settings),
-        settings=settings,
-        findings=_said_by_itself(job, framework, settings),
-    )
+        framework=framework, text=FRAMEWORKS[framework][1](settings), settings=settings,
+        findings=said_by_itself(job, framework, learning_rate),
+    )  # fmt: skip
 
 
-def read_export(text: str, framework: str) -> Layout:
-    """The layout that a configuration written by `export_config` stands for."""
-    return FRAMEWORKS[framework].layout(text)
-
-
-def _cannot(job: TrainingJob, framework: str) -> list[Fault]:
+def cannot(job: TrainingJob, framework: str) -> list[Fault]:
     """What a framework's configuration cannot express or would refuse to start with."""
-    stack = read_stack(FRAMEWORKS[framework].stack)
-    faults = capability_faults(stack, job.layout, job.model, job.precision)
+    faults = capability_faults(read_stack(FRAMEWORKS[framework][0]), job.layout, job.model, job.precision)
     if framework in ("torchtitan", "deepspeed") and job.precision == "nvfp4":
         faults.append(Fault("the configuration has no nvfp4", "precision", "nvfp4", "use --precision bf16"))
     if job.optimizer != "adamw":
         hint = "export with optimizer=adamw, and set how states are kept in the framework"
         faults.append(Fault("the optimiser's states are not part of an export", "optimizer", job.optimizer, hint))
+    if job.adapter:
+        hint = "export the layout without --adapters, and add them by the framework's own recipe"
+        faults.append(Fault("adapters are not part of an export", "adapters", remedy=hint))
     return faults
 
 
-def _said_by_itself(job: TrainingJob, framework: str, settings: Settings) -> tuple[Finding, ...]:
+def said_by_itself(job: TrainingJob, framework: str, learning_rate: float | None) -> tuple[Finding, ...]:
     """What a framework decides by itself, and what the configuration leaves to the user."""
-    notes = [info("paths", "data, tokenizer, checkpoint and learning-rate settings are yours to add")]
     layout, model = job.layout, job.model
-    if framework == "torchtitan":
-        message = "written for torchtitan 0.2.2, the last release that reads TOML; later sources take Python"
-        notes.append(info("framework-version", message, remedy="give the same settings to the config of your version"))
-    if framework in ("torchtitan", "maxtext") and layout.tp > 1 and not layout.sequence_parallel:
-        notes.append(info("sequence-parallel", f"{framework} splits the sequence beside tensor parallelism by itself"))
-    if framework in ("megatron", "nemo") and layout.tp * layout.cp > 1 and layout.zero < 2:
-        notes.append(info("environment", "before Blackwell, tensor and context parallelism start only with a setting",
-                          remedy="export CUDA_DEVICE_MAX_CONNECTIONS=1"))  # fmt: skip
-    if framework == "deepspeed" and layout.recompute == "full":
-        message = "a DeepSpeed configuration does not turn recomputation on"
-        notes.append(info("recompute", message, remedy="call the model's gradient_checkpointing_enable()"))
-    unnamed = framework == "torchtitan" and settings["model"]["flavor"] == "yours"
-    unnamed = unnamed or (framework == "maxtext" and settings.get("model_name") == model.name not in MAXTEXT_MODELS)
-    if unnamed:
-        message = f"{framework} has no model called {model.name}"
-        notes.append(info("model-name", message, remedy="register it there and set its name"))
-    if model.linear_layers or model.indexer_heads:
-        notes.append(info("hybrid-layers", "the kinds of layers are set by the model's own recipe, not here"))
-    return tuple(notes)
-
-
-@dataclass(frozen=True)
-class Framework:
-    """Its stack, how its settings follow from a job, how they are written, and how they are read back."""
-
-    stack: str
-    settings: Callable[[TrainingJob], Settings]
-    text: Callable[[Settings], str]
-    layout: Callable[[str], Layout]
-
-
-FRAMEWORKS: Mapping[str, Framework] = {
-    "megatron": Framework("megatron-core", megatron_settings, megatron_text, megatron_layout),
-    "torchtitan": Framework("torchtitan", torchtitan_settings, nested_toml, torchtitan_layout),
-    "deepspeed": Framework(
-        "deepspeed", deepspeed_settings, lambda settings: json.dumps(settings, indent=2) + "\n", deepspeed_layout
-    ),
-    "nemo": Framework("nemo", nemo_settings, nemo_text, nemo_layout),
-    "maxtext": Framework("maxtext", maxtext_settings, maxtext_text, maxtext_layout),
-}
+    megatron = framework in ("megatron", "nemo")
+    known = export_tables()["models"]["torchtitan"] if framework == "torchtitan" else maxtext_names()
+    named = model.name in known or not (framework == "torchtitan" or (framework == "maxtext" and model.is_moe))
+    rate = "" if learning_rate else " and learning-rate"
+    splits = framework in ("torchtitan", "maxtext") and layout.tp > 1 and not layout.sequence_parallel
+    notes = [
+        (True, "paths", f"data, tokenizer, checkpoint{rate} settings are yours to add", None),
+        (framework == "torchtitan", "framework-version",
+         "written for torchtitan 0.2.2, the last release that reads TOML; later sources take Python",
+         "give the same settings to the config of your version"),
+        (splits, "sequence-parallel", f"{framework} splits the sequence beside tensor parallelism by itself", None),
+        (megatron and layout.tp * layout.cp > 1 and layout.zero < 2, "environment",
+         "before Blackwell, tensor and context parallelism start only with a setting",
+         "export CUDA_DEVICE_MAX_CONNECTIONS=1"),
+        (framework == "deepspeed" and layout.recompute == "full", "recompute",
+         "a DeepSpeed configuration does not turn recomputation on",
+         "call the model's gradient_checkpointing_enable()"),
+        (not named, "model-name", f"{framework} has no model called {model.name}",
+         "register it there and set its name"),
+        (bool(model.linear_layers or model.indexer_heads), "hybrid-layers",
+         "the kinds of layers are set by the model's own recipe, not here", None),
+    ]  # fmt: skip
+    return tuple(info(code, message, remedy=remedy) for holds, code, message, remedy in notes if holds)

@@ -16,6 +16,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.files import read_text
+from scalecurve.formats.headers import in_english, words_of
 from scalecurve.hardware.accelerators import accelerator_in
 
 SCHEMA = ("model", "hidden", "layers", "seq", "global_batch_seqs", "tp", "pp", "accelerator", "accels", "framework")
@@ -36,7 +37,7 @@ SPELLINGS = {  # a word of a heading: how collectors write it
     "recompute": "recomputation remat checkpointing ckpt checkpoint ac", "mfu": "utilization",
     "layout": "parallelization strategy strategie sharding shard", "parallel": "parallelism",
     "model": "modell architecture", "hardware": "hw system", "framework": "stack software library codebase",
-    "percentage": "percent pct prozent",
+    "percentage": "percent pct prozent %",
     "note": "notes comment comments status error outcome result", "hours": "hour hrs",
 }  # fmt: skip
 WORDS = {other: word for word, others in SPELLINGS.items() for other in others.split()}
@@ -65,7 +66,7 @@ COLUMNS = {  # column of the schema, or one that another follows from: the words
     "grad accumulation step",
     "tp": "tp|tensor", "pp": "pp|pipeline", "cp": "cp|context parallel", "ep": "ep|experts parallel",
     "etp": "etp|experts tensor", "dp": "dp|data", "fsdp": "fsdp|ici fsdp",
-    "vp": "vp|virtual pipeline|interleave|virtual|interleaved", "zero": "zero|zero1",
+    "vp": "vp|virtual pipeline|interleave|virtual|interleaved", "zero": "zero|zero 1",
     "sp": "sp|seq parallel", "recompute": "recompute|activation recompute|act recompute|gradient recompute",
     "precision": "precision|data type", "accelerator": "accel|hardware|accel name|accel hardware",
     "accels": "accels|num accel|num|world size", "nodes": "nodes|num node",
@@ -229,8 +230,7 @@ def column_of(heading: str) -> str:
         return plain
     if re.search(r"(?:step|iter|iteration|it)s?\s*(?:/|per|_per_)\s*s(?:ec(?:ond)?)?\b", heading.lower()):
         return "steps_per_s"
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])|#", lambda cut: " # " if cut[0] else " ", heading).lower()
-    written = [part for word in re.findall(r"[^\W_]+|#", apart) for part in SHORT.get(word, word).split()]
+    written = [part for word in words_of(in_english(heading)) for part in SHORT.get(word, word).split()]
     words = frozenset(WORDS.get(word, word) for word in written)
     one = frozenset("accel" if word == "accels" else word for word in words)
     fewer = (left - FILLERS - other for left in (words, one) for other in LAST_FILLERS)

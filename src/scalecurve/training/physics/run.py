@@ -32,6 +32,7 @@ from scalecurve.units import format_count
 OVERHEAD = 0.2
 DEFINITIONS = ("double", "overhead")  # a user may give; some laws speak of the batch found `optimal`
 DEVICE_HOURS = 50_000.0  # Llama 3 405B: 419 unexpected stops in 54 days of 16,384 GPUs are one per 50,700 GPU-hours
+EFFORT_TOKENS = 20.0  # tokens per parameter where no budget of tokens is given (Hoffmann et al. 2022)
 
 
 @dataclass(frozen=True, kw_only=True)

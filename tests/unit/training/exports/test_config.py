@@ -12,8 +12,9 @@ import yaml
 from scalecurve.errors import InputError
 from scalecurve.training import evaluate_layout
 from scalecurve.training.answers.evaluation import TrainingJob
-from scalecurve.training.exports.config import FRAMEWORKS, export_config, read_export
+from scalecurve.training.exports.config import FRAMEWORKS, export_config
 from scalecurve.training.inputs.layout import Layout
+from tests.unit.training.exports.reading_back import read_export
 
 LAYOUTS = {
     "dense": ("llama3-70b", "tp=8,pp=4,dp=4,micro=1,interleave=4,zero=1,sp=true,recompute=selective", 128),
@@ -192,3 +193,11 @@ def test_shards_that_a_framework_places_otherwise_are_refused(framework, model, 
 def test_states_sharded_over_context_ranks_are_read_back():
     outcome = evaluate_layout("llama3-8b", "h100", "cp=8,zero=2,micro=1", batch=8).outcome
     assert read_export(export_config(outcome, "torchtitan").text, "torchtitan") == outcome.layout
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_learning_rate_that_is_given_stands_in_the_configuration(framework):
+    stack, zero = FRAMEWORKS[framework][0], 1 if framework == "megatron" else 3
+    job = evaluate_layout("llama3-8b", "h100", f"dp=8,micro=1,zero={zero}", gpus=8, batch=64, stack=stack).outcome.job
+    assert "0.00042" in export_config(job, framework, learning_rate=4.2e-4).text
+    assert "0.00042" not in export_config(job, framework).text

@@ -10,7 +10,7 @@ import { View } from "../view.js";
 /** @typedef {import("../types.js").Params} Params */
 
 /** @type {Params} */
-export const DATA = { text: "", name: "pasted.csv", series: "", regime: "strong", threshold: 0.7, rule: "efficiency", level: 0.95, reach: 4, price: 2.5, jobs: 1 };
+export const DATA = { text: "", name: "pasted.csv", series: "", regime: "", threshold: 0.7, rule: "efficiency", level: 0.95, reach: 4, price: 2.5, jobs: 1 };
 const MOST_TEXT = 2_000_000;
 /** Rows of a cost table by where they come from. @type {Record<string, {name: string, color: string, marker: string}>} */
 const KINDS = { measured: { name: "measured", color: "var(--green)", marker: "dot" }, interpolated: { name: "interpolated between measured K", color: "var(--blue)", marker: "square" }, forecast: { name: "forecast (not measured)", color: "var(--orange)", marker: "diamond" } };
@@ -21,7 +21,7 @@ const ONLY = "the only curve";
 /** @type {import("../types.js").Control[]} */
 const CONTROLS = [
   { id: "series", label: "Curve", kind: "choice", open: true, options: [{ value: "", label: ONLY }], help: "this file holds several", shown: () => false },
-  { id: "regime", label: "What was held fixed", kind: "choice", options: [{ value: "strong", label: "the total work (strong)" }, { value: "weak", label: "the work per worker (weak)" }], help: "never guessed; a study file states its own" },
+  { id: "regime", label: "What was held fixed", kind: "choice", options: [{ value: "", label: "as the file shows" }, { value: "strong", label: "the total work (strong)" }, { value: "weak", label: "the work per worker (weak)" }], help: "strong where times fall; a study file states its own" },
   { id: "threshold", label: "Efficiency threshold", kind: "range", min: 0.05, max: 1, step: 0.01, format: percent, help: "the bend is the first K below it; drag the line in the chart" },
   { id: "rule", label: "Rule of the bend", kind: "choice", options: [{ value: "efficiency", label: "first K below the threshold" }, { value: "marginal", label: "first step that gains too little" }, { value: "knee", label: "largest S times E" }] },
   { id: "reach", label: "Forecast up to", kind: "range", min: 2, max: 16, scale: "log2", format: (value) => `${value} times` , help: "multiples of the largest K measured" },
@@ -58,13 +58,24 @@ export class DataView extends View {
     this.money.element.hidden = true;
     this.parts = new Map(PARTS.map(({ name, title }) => [name, el("section", { class: "block", id: `data-${name}`, "aria-label": title })]));
     this.filled = el("div", {}, this.table, el("div", { class: "panels" }, this.money.element), ...this.parts.values());
-    this.lead.append(this.empty, this.charts);
+    this.regimes = el("div", { class: "regimes", hidden: true }, this.picture("strong", "The whole job stays the same", "Ideally the time T falls as 1/K", "M10 12C22 48 50 62 110 66"), this.picture("weak", "The work of each worker stays the same", "Ideally the time T stays flat", "M10 36L110 36"));
+    this.lead.append(this.empty, this.regimes, this.charts);
     this.stage.append(this.filled);
     this.side.prepend(this.chooser());
     if (carried()) for (const control of this.controls.controls) Object.assign(control, { frozen: !["text", "regime", "series"].includes(control.id), shown: () => false }); // computed with the usual settings
     this.element.addEventListener("dragover", (event) => event.preventDefault());
     this.element.addEventListener("drop", (event) => this.dropped(event));
     this.examples();
+  }
+
+  /** A choice of what was held fixed, with the time it should give. @param {string} regime @param {string} title @param {string} words @param {string} path */
+  picture(regime, title, words, path) {
+    const button = el("button", { type: "button", "data-regime": regime, onclick: () => this.store.set({ regime }) }, el("b", {}, title), el("span", {}, words));
+    const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    for (const [name, value] of Object.entries({ viewBox: "0 0 120 80", width: "180", height: "120", "aria-hidden": "true" })) drawing.setAttribute(name, value);
+    drawing.innerHTML = `<path d="M10 6V72H114" fill="none" stroke="var(--edge)"/><path d="${path}" fill="none" stroke="var(--blue)" stroke-width="3"/>`;
+    button.prepend(drawing);
+    return button;
   }
 
   chooser() {
@@ -97,15 +108,19 @@ export class DataView extends View {
   async read(file) {
     if (carried()) return toast("This page has no server to analyse a file: run scalecurve explore");
     if (file.size > MOST_TEXT) return toast(`${file.name} is larger than the page takes (2 MB); use the command line`);
-    this.store.set({ text: await file.text(), name: file.name, series: "" });
+    this.store.set({ text: await file.text(), name: file.name, series: "", regime: "" });
   }
 
   async refresh() {
-    const { text } = this.params;
+    const { text, regime } = this.params;
     this.empty.hidden = Boolean(text);
     this.filled.hidden = !text;
     this.charts.hidden = !text;
     if (!text) return this.say(["Your own measurements, with the intervals they deserve."]);
+    const undecided = !regime && !/^\s*\{/.test(String(text)); // a study file states its own
+    this.regimes.hidden = !undecided;
+    this.filled.hidden = this.charts.hidden = undecided;
+    if (undecided) return this.say(["What did you hold fixed while you added workers? Nothing can be said before that: the same times are good under one and bad under the other."]);
     const answer = await ask("data/table", tableRequest(this.params));
     this.answer = answer;
     this.others = await Promise.all(this.settings.slice(1).map(async (each) => ({ name: each.name, answer: await ask("data/table", tableRequest(each.params)) })));
@@ -137,16 +152,18 @@ export class DataView extends View {
   /** A part that takes longer comes when it comes; the table and the curve do not wait. @param {typeof PARTS[number]} part */
   fill(part) {
     const { text, name, regime, series } = this.params;
-    const asked = { text, name, regime, series, ...Object.fromEntries(part.settings.map((setting) => [setting, this.params[setting]])) };
+    const asked = { text, name, regime: regime || null, series, ...Object.fromEntries(part.settings.map((setting) => [setting, this.params[setting]])) };
     const box = /** @type {HTMLElement} */ (this.parts.get(part.name));
     const key = JSON.stringify(asked);
     if (box.dataset.key === key) return;
     box.dataset.key = key;
+    box.classList.add("stale");
     if (!box.children.length) box.replaceChildren(el("h2", {}, part.title), el("p", { class: "tone-muted" }, "computing"));
     latest(`data-${part.name}`, async () => {
       const found = await ask(`data/${part.name}`, asked).catch((error) => ({ error: error.message }));
       if (box.dataset.key !== key) return;
       const shown = found.error ? el("p", { class: "tone-warn" }, `Refused: ${found.error}`) : showDocument(found.html);
+      box.classList.remove("stale");
       box.replaceChildren(el("h2", {}, part.title), shown);
       this.sayOnce();
       this.more[part.name] = found.error ? null : found;
@@ -244,5 +261,5 @@ function ruleWords({ rule, threshold }) {
 
 /** @param {Params} params */
 function tableRequest({ text, name, series, regime, threshold, rule, level }) {
-  return { text, name, series, regime, threshold, rule, level };
+  return { text, name, series, regime: regime || null, threshold, rule, level };
 }

@@ -88,6 +88,8 @@ export class TrainingView extends View {
     this.names = null;
     /** The settings of the last exact answer: looking at another P needs no new one. */
     this.exactly = "";
+    /** And of the last weak one. */
+    this.weakly = "";
     this.curve = new Panel("training", "Strong: the job is fixed", change);
     this.grown = new Panel("weak", "Weak: model, tokens and batch grow with P", change);
     this.shares = new Panel("shares", "Where the step goes, over P", change);
@@ -99,7 +101,11 @@ export class TrainingView extends View {
     this.lead.append(el("div", { class: "panels" }, this.curve.element, this.grown.element));
     this.stage.append(this.tilesHead, this.facts, el("div", { class: "panels" }, this.shares.element, this.parts.element), el("h2", {}, "The formula with these numbers"), this.formula, this.notes);
     this.choices = this.fill();
+    /** What was last computed in full. @type {Record<string, {zones: any[], cheap: number}>} */
+    this.kept = {};
   }
+
+  get subject() { return this.params.model === "size" ? billions(Number(this.params.size)) : String(this.params.model); }
 
   /** Names to choose from; a page without a server has fewer, those that were computed. */
   async fill() {
@@ -143,16 +149,16 @@ export class TrainingView extends View {
     const exact = !this.store.moving || key === this.exactly;
     if (exact) this.exactly = key;
     this.element.classList.toggle("moving", !exact);
+    for (const panel of exact ? [this.grown] : [this.grown, this.shares, this.parts]) panel.element.classList.toggle("stale", !exact || this.weakly !== key);
     const answers = await Promise.all(settings.map((each) => ask("training", { ...request(each.params), exact })));
     const answer = answers[0];
     this.said = answer.sentences;
     this.showAll(answers, settings);
-    if (exact) this.growing(settings);
-    else this.grown.element.classList.add("stale");
+    if (exact) this.growing(settings, key);
   }
 
-  /** The weak answer comes on its own, so that the strong one does not wait for it. @param {any[]} settings */
-  growing(settings) {
+  /** The weak answer comes on its own, so that the strong one does not wait for it. @param {any[]} settings @param {string} key */
+  growing(settings, key) {
     latest("training-weak", async () => {
       try {
         const asked = settings.map((each) => ask("training", { ...request(each.params), grows: true, weak: true, exact: true }));
@@ -161,7 +167,9 @@ export class TrainingView extends View {
         this.drawCurve(this.grown, answers, settings, true);
         this.say([...(this.said ?? []), answers[0].sentences[0]]);
         this.showCommands([...(this.mine ?? []), ...answers[0].commands], answers[0].files);
+        this.weakly = key;
         this.grown.element.classList.remove("stale");
+        this.lock();
       } catch (error) {
         this.grown.element.classList.add("stale");
         this.stale(error);
@@ -227,7 +235,7 @@ export class TrainingView extends View {
       alt: rows.length ? `${measure.short}: ${rows.map((/** @type {any} */ row) => `${measure.format(row[name])} at ${row.gpus}`).join(", ")}.` : now.sentences[0],
       x: { label: "P (accelerators)", scale: "log2", min: 8, max: LARGEST, format: thousands },
       y: { label: measure.short, scale: measure.scale, ...(measure.scale === "linear" ? { min: 0, max: measure.max } : {}), format: measure.format },
-      series, levels, zones: gains(rows), marks: this.marks(now, weak), strip: strip(rows), hints: hints(rows, weak),
+      series, levels, zones: this.zones(now, weak), marks: this.marks(now, weak), strip: strip(rows), hints: hints(rows, weak),
       labels: rows.filter((/** @type {any} */ row) => row.change && !weak).map((/** @type {any} */ row) => ({ x: row.gpus, y: row[name], text: row.change.replaceAll(" to ", "→") })),
     }, now.table ?? tableOf([], []), now.commands[0], rows.length ? this.noteOf(now, weak) : now.sentences[0]);
   }
@@ -242,10 +250,16 @@ export class TrainingView extends View {
   noteOf(answer, weak) {
     const first = answer.rows[0].gpus;
     const parts = [weak ? `The model grows from ${billions(answer.rows[0].parameters)} to ${billions(answer.rows.at(-1).parameters)}.` : "Red under the axis: the split changed; point at it for the reason."];
-    if (first > 8) parts.push(`Below ${whole(first)} no layout fits.`);
+    if (first > 8 && answer.exact) parts.push(`Below ${whole(first)} no layout fits.`);
     if (answer.critical && !weak) parts.push(`The bar at the cap spans the published laws.`);
     if (!answer.exact) parts.push("While you drag: fewer layouts, every second P.");
     return parts.join(" ");
+  }
+
+  /** What each doubling gives; a preview keeps the last that was computed. @param {any} answer @param {boolean} weak */
+  zones(answer, weak) {
+    if (answer.exact) this.kept[weak ? "weak" : "strong"] = { zones: gains(answer.rows), cheap: answer.cost_effective_gpus };
+    return this.kept[weak ? "weak" : "strong"]?.zones ?? [];
   }
 
   /** @param {any} answer @param {boolean} weak @returns {import("../types.js").Mark[]} */
@@ -259,7 +273,8 @@ export class TrainingView extends View {
       const laws = answer.laws.map((/** @type {any} */ law) => law.value);
       marks.push({ x: cap.gpus, label: cap.gpus <= LARGEST ? `cap of data parallelism ${whole(cap.gpus)} (drag)` : "", low: Math.min(...laws) * perToken, high: Math.max(...laws) * perToken, param: "critical_tokens", factor: 1 / perToken, color: "var(--red)" });
     }
-    if (answer.exact) marks.push({ x: answer.cost_effective_gpus, label: `cost-effective ${whole(answer.cost_effective_gpus)}`, color: "var(--green)" });
+    const cheap = this.kept[weak ? "weak" : "strong"]?.cheap;
+    if (cheap) marks.push({ x: cheap, label: `cost-effective ${whole(cheap)}${answer.exact ? "" : " before"}`, color: "var(--green)" });
     if (answer.exact && answer.choice && answer.chosen_gpus) marks.push({ x: answer.chosen_gpus, label: `chosen ${whole(answer.chosen_gpus)}`, color: "var(--purple)" });
     marks.push(this.looked(answer));
     return marks;
@@ -276,7 +291,7 @@ export class TrainingView extends View {
     const at = Number(this.params.at);
     const place = answer.rows.indexOf(row);
     const cells = answer.table.rows[place];
-    this.tilesHead.textContent = row.gpus === at ? `At ${whole(row.gpus)} accelerators` : `At ${whole(row.gpus)} accelerators: no layout at ${whole(at)} fits and divides the batch, this is the nearest`;
+    this.tilesHead.textContent = row.gpus === at || !answer.exact ? `At ${whole(row.gpus)} accelerators` : `At ${whole(row.gpus)} accelerators: no layout at ${whole(at)} fits and divides the batch, this is the nearest`;
     const tiles = answer.table.columns.map((/** @type {any} */ column, /** @type {number} */ index) => [column.header === "speedup" ? `speedup over ${whole(answer.rows[0].gpus)}` : TILES[column.header] ?? column.header, cells[index].text]);
     if (row.chance !== null && row.chance !== undefined) tiles.push(["meets the deadline", `${Math.round(100 * row.chance)} %`]);
     this.facts.replaceChildren(...tiles.map((/** @type {string[]} */ [name, value]) => el("div", { class: name === TILES.layout ? "wide" : "" }, el("dt", {}, name), el("dd", {}, value))));

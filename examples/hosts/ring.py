@@ -4,7 +4,7 @@ Each step does a fixed amount of arithmetic, divided among the workers, and then
 ring all-reduce (reduce-scatter and all-gather, 2 (K - 1) messages of 1/K of the vector each).  Start it with the local
 launcher and mode = "processes"; the workers find each other by `--address`, in which {rank} is the worker's number.
 
-    python -m scalecurve.measurement.workloads.ring --quanta 2000 --steps 10 --floats 131072 --address 127.0.0.1
+    python ring.py --quanta 2000 --steps 10 --floats 131072 --address 127.0.0.1
 """
 
 from __future__ import annotations

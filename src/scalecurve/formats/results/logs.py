@@ -1,0 +1,147 @@
+"""Logs of programs, benchmarks, training and serving that are read by their rows of readers.toml.
+
+OpenFOAM's ClockTime is wall time in whole seconds; its ExecutionTime is the CPU time of the first rank, with decimals.
+torchtitan's tps are of one device; where several ranks log, each step is their mean.
+
+MLPerf training logs have lines `:::MLLOG {...}`, alone or after other text; one log is one run.  Time to train is
+run_start to run_stop; init_start to init_stop is set-up and not part of it.  A run counts only when run_stop says
+success.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from scalecurve.errors import Fault, FormatError
+from scalecurve.findings import warning
+from scalecurve.formats.columns import as_count, as_dict, as_float, as_text, counts_in
+from scalecurve.formats.reading import Point, ReadOptions
+from scalecurve.formats.rows import Yielded, log_points, plain_texts, spread, tool
+from scalecurve.formats.source import Source
+from scalecurve.study import Quantity, RunStatus, Workload
+
+MILLI = 1e-3
+COARSE_CLOCK = 20.0  # seconds below which a clock of whole seconds is too coarse
+MARK = ":::MLLOG"
+OF_WORKERS = ("number_of_nodes", "accelerators_per_node", "num_gpus", "world_size", "num_nodes")
+_STEP = re.compile(r"step:\s*(\d+)\s.*?\btps:\s*([\d,]+)")
+_MESH = re.compile(r"Building \d+-D device mesh with \[[^\]]*\], \[([\d, ]+)\]")
+_WORLD = re.compile(r"\b(?:world[_ ]size|WORLD_SIZE)\W{1,3}(\d+)")
+
+
+def openfoam(source: Source, options: ReadOptions) -> Iterator[Yielded]:
+    items = list(log_points("openfoam", source, options))
+    points = {item.metric: item for item in items if isinstance(item, Point)}
+    wall = points["ClockTime"].values[0] if "ClockTime" in points else 0.0
+    coarse = wall < COARSE_CLOCK
+    if coarse:
+        message = f"ClockTime is {wall:g} s in whole seconds: the CPU time of the first rank is taken instead"
+        yield warning("clock-resolution", message, remedy="run longer; waiting may be missing in CPU time")
+    yield {"assumed": ("the CPU time of the first rank" if coarse else "ClockTime, wall time in whole seconds",)}
+    steps = len(re.findall(r"^ExecutionTime = ", source.text, re.MULTILINE))
+    main = "ExecutionTime" if coarse else "ClockTime"
+    for item in items:
+        if isinstance(item, Point):
+            item = replace(item, main=item.metric == main, fields={"steps": steps})
+        yield item
+
+
+def titan(source: Source, options: ReadOptions) -> Iterator[Yielded]:
+    (text,) = plain_texts(source)
+    steps: dict[int, list[float]] = {}
+    for match in _STEP.finditer(text):
+        steps.setdefault(int(match[1]), []).append(float(match[2].replace(",", "")))
+    speeds = [sum(values) / len(values) for _, values in sorted(steps.items())]
+    kept = speeds[1:] or speeds
+    meshes = sorted(set(_MESH.findall(text)))
+    if len(meshes) > 1:
+        remedy = "give a log for each run"
+        raise FormatError(Fault("the log holds runs on several meshes", value="; ".join(meshes), remedy=remedy))
+    world = _WORLD.search(text)
+    k = as_count(math.prod(int(part) for part in meshes[0].split(",") if part.strip())) if meshes else None
+    yield Point(
+        values=(sum(kept) / len(kept),),
+        name=source.name,
+        metric="tps",
+        quantity=Quantity.THROUGHPUT_PER_WORKER,
+        unit="tokens/s/gpu",
+        k=k or (as_count(world[1]) if world else None),
+        details={"observed": spread(kept)},
+    )
+
+
+def mllog(source: Source, options: ReadOptions) -> Iterator[Yielded]:
+    events = list(_events(source))
+    values = {key: e["value"] for e in events if (key := as_text(e.get("key"))) and e.get("value") is not None}
+    fields = counts_in(values, OF_WORKERS)
+    nodes, per_node = fields.get("number_of_nodes"), fields.get("accelerators_per_node")
+    if nodes and per_node and as_count(nodes * per_node):
+        fields["gpus"] = nodes * per_node
+    start, stop = _time(events, "run_start"), _time(events, "run_stop")
+    seconds = (stop - start) * MILLI if start is not None and stop is not None and stop > start else None
+    outcomes = [as_dict(event.get("metadata")).get("status") for event in events if event.get("key") == "run_stop"]
+    succeeded = seconds is not None and outcomes[0] == "success"
+    begin, end = _time(events, "init_start"), _time(events, "init_stop") or start
+    numbers = {name: as_float(values.get(name)) for name in ("global_batch_size", "eval_accuracy")}
+    details: dict[str, Any] = {
+        "observed": {name: number for name, number in numbers.items() if number is not None},
+        "setup_seconds": (end - begin) * MILLI if begin is not None and end is not None else None,
+        "work": as_float(values.get("train_samples")),
+    }
+    if not succeeded:
+        details["error"] = "run_stop does not say success" if seconds is not None else "no run_start and run_stop"
+    benchmark = as_text(values.get("submission_benchmark")) or ""
+    yield Point(
+        values=(seconds,) if seconds is not None else (),
+        series=benchmark,
+        name=source.name,
+        fields=fields,
+        status=RunStatus.OK if succeeded else RunStatus.FAILED,
+        details=details,
+    )
+    yield {"workload": Workload(name=benchmark or None, description="time to train")}
+    if numbers["global_batch_size"] is None:
+        yield {"missing": ("the global batch size",)}
+
+
+def _events(source: Source) -> Iterator[dict[str, Any]]:
+    for line in source.text.splitlines():
+        _, mark, rest = line.partition(MARK)
+        try:
+            event = json.JSONDecoder().raw_decode(rest.strip())[0] if mark else None
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict):
+            yield event
+
+
+def _time(events: list[dict[str, Any]], key: str) -> float | None:
+    """The first event of that name, in milliseconds since 1970; only differences are turned into seconds."""
+    stamps = (as_float(event.get("time_ms")) for event in events if event.get("key") == key)
+    return next((stamp for stamp in stamps if stamp is not None), None)
+
+
+LAMMPS = tool("lammps")
+GROMACS = tool("gromacs")
+OPENFOAM = tool("openfoam", openfoam)
+NAMD = tool("namd")
+HPL = tool("hpl")
+HPCG = tool("hpcg")
+STREAM = tool("stream")
+NPB = tool("npb")
+IOR = tool("ior")
+MDTEST = tool("mdtest")
+GRAPH500 = tool("graph500")
+PGBENCH = tool("pgbench")
+YCSB = tool("ycsb")
+SYSBENCH = tool("sysbench")
+MEGATRON = tool("megatron")
+TITAN = tool("torchtitan", titan)
+TRAINER = tool("hf-trainer")
+VLLM = tool("vllm")
+MLLOG = tool("mllog", mllog)

@@ -1,0 +1,201 @@
+"""The scaling section that calls for compute time ask for: what reviewers require, said or marked missing.
+
+The list of items is the union of two forms, looked up on 2026-11-18: the technical assessment of ARCHER2
+(https://www.archer2.ac.uk/support-access/ta/) and the project description of NHR@ZIB
+(https://user.nhr.zib.de/wiki/pages/diffpages.action?originalId=427092&pageId=427093).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from scalecurve.analysis.table import SpeedupTable, TableRow
+from scalecurve.document import Answer, Block, Cell, Column, Document, Heading, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError
+from scalecurve.findings import Finding
+from scalecurve.study import Quantity, Regime, Study
+from scalecurve.units import format_seconds
+from scalecurve.words import percent, workers_text
+
+FORMS = (
+    "Items asked for by the ARCHER2 technical assessment (https://www.archer2.ac.uk/support-access/ta/) and the "
+    "project description of NHR@ZIB (https://user.nhr.zib.de), both looked up on 2026-11-18. Compare with the form of "
+    "your own call."
+)
+MISSING = "MISSING"
+FEWEST_REPEATS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class SectionItem:
+    """One thing a form asks for: what the studies say, or what to add where they say nothing."""
+
+    name: str
+    text: str | None
+    remedy: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeRow:
+    """A row of a scaling table as reviewers read it: nodes, seconds, speedup and efficiency over the smallest run, and
+    node-hours of one run; None where the size of a node is not known."""
+
+    k: int
+    nodes: float | None
+    seconds: float | None
+    speedup: float
+    efficiency: float
+    node_hours: float | None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ScalingSection(Result):
+    """The scaling section of a proposal: the job size that the tables justify, and every item that forms ask for."""
+
+    size: int | None
+    k_unit: str
+    efficiency: float | None
+    floor: float
+    node_hours: float | None
+    runs: int | None
+    requested: float | None
+    tables: tuple[tuple[str, tuple[SizeRow, ...]], ...]
+    items: tuple[SectionItem, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def answer(self) -> Answer:
+        absent = [item.name for item in self.items if item.text is None]
+        missing = f"{len(absent)} of {len(self.items)} items are missing: {', '.join(absent)}." if absent else None
+        if self.size is None or self.efficiency is None:
+            decision = f"No job size is justified: no larger run keeps an efficiency of {percent(self.floor)}."
+            return Answer(decision=decision, reason=missing)
+        size = f"Request jobs of {workers_text(self.size, self.k_unit)}: efficiency {percent(self.efficiency)}"
+        total = "" if self.requested is None else f"; {self.runs:,} runs need {self.requested:,.4g} node-hours"
+        return Answer(decision=f"{size}{total}.", reason=missing or "Every item is present.")
+
+    def body(self) -> Document:
+        """The tables of every study and the list of items."""
+        heads = ("K", "nodes", "T", "speedup", "efficiency", "node-hours")
+        blocks: list[Block] = []
+        for title, rows in self.tables:
+            cells = [
+                [
+                    f"{row.k:,}",
+                    None if row.nodes is None else f"{row.nodes:g}",
+                    None if row.seconds is None else format_seconds(row.seconds),
+                    f"{row.speedup:.2f}",
+                    percent(row.efficiency),
+                    None if row.node_hours is None else f"{row.node_hours:.3g}",
+                ]
+                for row in rows
+            ]
+            blocks += [
+                Heading(title),
+                table(heads, cells, caption="Speedup and efficiency relative to the smallest run"),
+            ]
+        marks = [[item.name, item.text or Cell(f"{MISSING}: {item.remedy}", "bad")] for item in self.items]
+        listed = table([Column("item", "left"), Column("what the studies say", "left")], marks)
+        return Document(
+            "Scaling and resources",
+            (*blocks, Heading("What the form asks for"), listed, Paragraph(FORMS)),
+        )
+
+
+def scaling_section(
+    studies: Sequence[tuple[Study, SpeedupTable]], *, runs: int | None = None, floor: float = 0.7
+) -> ScalingSection:
+    """The scaling section of a compute-time proposal from one or two studies with their tables.
+
+    `runs` is how many production runs are asked for; `floor` is the efficiency that a job size must keep.
+    """
+    if runs is not None and runs < 1:
+        raise InputError(Fault("not a number of runs", where="--runs", value=str(runs), remedy="give 1 or more"))
+    sizes = [tuple(_size_row(study, own, row) for row in own.rows) for study, own in studies]
+    study, own = next((pair for pair in studies if pair[0].regime is Regime.STRONG), studies[0])
+    rows = sizes[[each for each, _ in studies].index(study)]
+    kept = list(takewhile(lambda row: row.efficiency >= floor, rows[1:]))
+    is_believed = not any(finding.code == "implausible" for finding in own.findings)
+    chosen = kept[-1] if kept and is_believed else None
+    hours = None if chosen is None else chosen.node_hours
+    requested = None if hours is None or runs is None else hours * runs
+    return ScalingSection(
+        size=None if chosen is None else chosen.k,
+        k_unit=study.k_unit,
+        efficiency=None if chosen is None else chosen.efficiency,
+        floor=floor,
+        node_hours=hours,
+        runs=runs,
+        requested=requested,
+        tables=tuple(
+            (f"{each.regime.value.capitalize()} scaling: {one.name}", size)
+            for (each, one), size in zip(studies, sizes, strict=True)
+        ),
+        items=_items(studies, chosen, runs, requested),
+        findings=tuple(finding for _, one in studies for finding in one.findings),
+    )
+
+
+def _size_row(study: Study, own: SpeedupTable, row: TableRow) -> SizeRow:
+    """A row of the table with its nodes and node-hours."""
+    size = 1 if study.k_unit in ("nodes", "hosts") else study.node_size
+    nodes = None if size is None else row.k / size
+    seconds = row.mean.value if study.quantity is Quantity.SECONDS else None
+    hours = None if nodes is None or seconds is None else nodes * seconds / 3600
+    relative = row.speedup.value / own.baseline_k
+    return SizeRow(
+        k=row.k, nodes=nodes, seconds=seconds, speedup=relative, efficiency=row.efficiency.value, node_hours=hours
+    )
+
+
+def _items(
+    studies: Sequence[tuple[Study, SpeedupTable]], chosen: SizeRow | None, runs: int | None, requested: float | None
+) -> tuple[SectionItem, ...]:
+    """Every item that forms ask for, in their order."""
+    study = studies[0][0]
+    regimes = {each.regime for each, _ in studies}
+    fewest = min(row.n for _, own in studies for row in own.rows)
+    work, machine, software = study.workload, study.provenance.machine, study.provenance.software
+    job = ": ".join(filter(None, (work.name, work.description))) or None
+    size = None if work.total is None and work.per_worker is None else f"{work.total or work.per_worker:g}"
+    chosen_text = None if chosen is None else f"K = {chosen.k}: efficiency {percent(chosen.efficiency)}"
+    packages = software.get("packages", software) if isinstance(software, dict) else {}
+    said = {
+        "problem treated": (job, "say which production problem was timed, in [workload] of the study"),
+        "problem size": (size and f"{size} {work.work_unit or ''}".strip(), "state total or per-worker work"),
+        "strong scaling": ("table above" if Regime.STRONG in regimes else None, "add a study with fixed total work"),
+        "weak scaling": ("table above" if Regime.WEAK in regimes else None, "add a study with fixed work per worker"),
+        "node counts": (
+            "table above" if all(_size_row(*pair, pair[1].rows[0]).nodes for pair in studies) else None,
+            "state --node-size, the workers of a node",
+        ),
+        "repeats": (f"at least {fewest} at each K" if fewest >= FEWEST_REPEATS else None, "run each K three times"),
+        "machine": (machine.get("cpu") or machine.get("host"), "name the machine that was measured"),
+        "software": (", ".join(list(packages)[:6]) or None, "list code version, compiler and libraries"),
+        "job size justified": (chosen_text, "find a size that keeps the efficiency, or say why it is worth less"),
+        "resources requested": (
+            None
+            if requested is None or runs is None
+            else f"{runs:,} runs x {requested / runs:.3g} = {requested:.4g} node-hours",
+            "say --runs, the number of production runs",
+        ),
+        "storage and I/O": (None, "add the bytes written by a run; times do not say it"),
+    }
+    return tuple(SectionItem(name=name, text=text, remedy=remedy) for name, (text, remedy) in said.items())
+
+
+def methods_text(study: Study, own: SpeedupTable) -> str:
+    """The paragraph on methods of a paper: what was held fixed, repeats, statistic, machine and timing."""
+    held = "the total work" if study.regime is Regime.STRONG else "the work of each worker"
+    counts = sorted({row.n for row in own.rows})
+    repeats = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    machine = study.provenance.machine
+    place = ", ".join(str(machine[name]) for name in ("cpu", "system") if machine.get(name)) or "an unnamed machine"
+    timing = f"; the clock was {study.provenance.timing}" if study.provenance.timing else ""
+    return (
+        f"We held {held} fixed and ran the job at K = {', '.join(str(row.k) for row in own.rows)} {study.k_unit}, "
+        f"{repeats} times each, on {place}{timing}. We report {own.statistic}s with {own.level:.0%} intervals; speedup "
+        f"and efficiency are relative to K0 = {own.baseline_k}."
+    )
