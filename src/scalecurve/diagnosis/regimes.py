@@ -259,7 +259,8 @@ def _study_verdict(source: StudyLike, called: str | None) -> RegimeVerdict:
     declared = called if is_table else called or str(study.regime)
     verdict = regime_of_work(work, name=study.name, declared=declared, times=times)
     left_out = carried(study, own=verdict.findings)
-    return replace(verdict, findings=tuple(item for item in left_out if item.code != "parameter-changes"))
+    decided = ("parameter-changes", "regime-from-times")  # the work says it
+    return replace(verdict, findings=tuple(item for item in left_out if item.code not in decided))
 
 
 def _work_in_runs(study: Study) -> dict[int, float]:
