@@ -9,6 +9,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def calibrate(data: Path) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "provenance": provenance(data, curves),
-        "stack": stack.to_dict(),
+        "stack": stored(stack),
         "shapes": {
             "columns": ["start slope", "drop", "ln x0", "sharpness", "prior"],
             "rows": [[_short(number, 5) for number in row] for row in rows.tolist()],
@@ -71,6 +72,17 @@ def calibrate(data: Path) -> dict[str, Any]:
             "weak": standing(curves, CurveKind.WEAK),
         },
     }
+
+
+def stored(part: Any, digits: int = 5) -> Any:
+    """A stack or a part of it as it is shipped: its fields by name, numbers with so many significant digits."""
+    if is_dataclass(part):
+        return {own.name: stored(getattr(part, own.name), digits) for own in fields(part)}
+    if isinstance(part, np.ndarray):
+        return stored(part.tolist(), digits)
+    if isinstance(part, list | tuple):
+        return [stored(own, digits) for own in part]
+    return float(f"{part:.{digits}g}") if isinstance(part, float) else part
 
 
 def provenance(data: Path, curves: list[Published]) -> dict[str, Any]:

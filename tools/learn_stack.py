@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from scalecurve.forecasting.curves import Array, CurveKind, Curves, pack
-from scalecurve.forecasting.experts import Shapes, grid, learn_shapes, shape_evidence
+from scalecurve.forecasting.experts import Shapes
 from scalecurve.forecasting.stack import (
     EXPERTS,
     LARGEST_GAIN,
@@ -31,6 +31,7 @@ from scalecurve.forecasting.stack import (
     softmax,
     stacked_gains,
 )
+from tools.learn_shapes import grid, learn_shapes, shape_evidence
 from tools.published import FARTHEST, Published, balance
 
 FEWEST_POINTS = 3

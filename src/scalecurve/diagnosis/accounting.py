@@ -49,6 +49,11 @@ PART_CAUSES = {
     "outside phases": (SERIAL, OTHER),
 }
 """The causes that each part of the loss may have."""
+SAID_OF = {
+    "collectives": COMMUNICATION, "waiting": "waiting", "compute": "slower-compute", "serial phases": SERIAL,
+    "loading": OTHER, "outside phases": SERIAL,
+}  # fmt: skip
+"""The cause or family that each part of the loss is told as where its cause is open."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +72,11 @@ class Accounting:
     def lost(self) -> dict[int, FloatArray]:
         """Worker-seconds lost at each K by part, none below 0."""
         return dict(zip(self.by_k, np.maximum(lost_parts(self.by_k, weak=self.weak), 0.0), strict=True))
+
+    @property
+    def largest_loss(self) -> str:
+        """The cause or family as which the largest part of the loss at the largest K is told."""
+        return SAID_OF[PARTS[int(np.argmax(next(reversed(self.lost.values()))))]]
 
     @cached_property
     def slow_host(self) -> SlowHost | None:

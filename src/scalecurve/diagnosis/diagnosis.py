@@ -70,7 +70,8 @@ MACHINES = re.compile(r"node|host|machine|instance|server", re.IGNORECASE)
 THREADS = re.compile(r"thread|core", re.IGNORECASE)
 IMPOSSIBLE = -2.5  # log odds of a cause that the placement leaves no room for: a shared machine, or messages
 CHANCES = (
-    (0.98, "almost certain"), (0.9, "very likely"), (0.75, "likely"), (0.5, "more likely than not"), (0.0, "likeliest"),
+    (0.98, "almost certain"), (0.9, "very likely"), (0.75, "likely"), (0.5, "more likely than not"),
+    (0.0, "the likeliest"),
 )  # fmt: skip
 SURE = 0.9
 _POP_ROWS = (
@@ -367,6 +368,8 @@ def diagnose(
     counted = None
     if weighed.counted is not None and verdict.candidates[0] != NONE:
         cause = verdict.cause if verdict.cause in FAMILIES else verdict.candidates[0]
+        if verdict.cause == UNDETERMINED and weighed.accounting is not None:
+            cause = weighed.accounting.largest_loss
         counted = weighed.counted.sentence(cause, study.k_unit)
     result = Diagnosis(
         name=study.name,

@@ -222,14 +222,10 @@ class SlowHost:
     by_work: bool
 
 
-def find_slow_host(by_k: Mapping[int, list[Account]]) -> SlowHost | None:
-    """The one host that is clearly slower than others that agree, over all its ranks; without counted work only where
-    the K that ran without it show no imbalance.  Where hosts are unknown and work was counted, a rank is a host."""
-    runs = [account for group in by_k.values() for account in group if len(account.compute) > 1]
-    by_work = bool(runs) and all(account.work is not None and np.all(account.work > 0) for account in runs)
-    hosts_known = bool(runs) and all(host is not None for account in runs for host in account.hosts)
-    if not (hosts_known or by_work):
-        return None
+def _paces(
+    runs: list[Account], *, by_work: bool, hosts_known: bool
+) -> tuple[dict[str, list[tuple[int, float]]], dict[str, set[int]]]:
+    """For each host how many hosts each run had and its pace there over the usual one; and the ranks that ran on it."""
     paces: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
     ranks: defaultdict[str, set[int]] = defaultdict(set)
     for account in runs:
@@ -244,16 +240,32 @@ def find_slow_host(by_k: Mapping[int, list[Account]]) -> SlowHost | None:
         for host, value in means.items():
             paces[host].append((len(means), value / usual))
             ranks[host] |= set(places[host])
+    return paces, ranks
+
+
+def _stands_out(median: Mapping[str, float], slowest: str, usual: float, by_run: list[float]) -> bool:
+    """Whether a host is much slower than others that agree, and as slow at every K (`by_run`, where three or more)."""
+    others = np.array([value for host, value in median.items() if host != slowest])
+    if median[slowest] < SLOWER * usual or np.ptp(others) > AGREEMENT * (median[slowest] - usual):
+        return False
+    return not by_run or by_run[-1] - 1.0 <= GROWS * max(by_run[0] - 1.0, 0.0)
+
+
+def find_slow_host(by_k: Mapping[int, list[Account]]) -> SlowHost | None:
+    """The one host that is clearly slower than others that agree, over all its ranks; without counted work only where
+    the K that ran without it show no imbalance.  Where hosts are unknown and work was counted, a rank is a host."""
+    runs = [account for group in by_k.values() for account in group if len(account.compute) > 1]
+    by_work = bool(runs) and all(account.work is not None and np.all(account.work > 0) for account in runs)
+    hosts_known = bool(runs) and all(host is not None for account in runs for host in account.hosts)
+    if not (hosts_known or by_work):
+        return None
+    paces, ranks = _paces(runs, by_work=by_work, hosts_known=hosts_known)
     median = {host: float(np.median([value for _, value in own])) for host, own in paces.items()}
     if len(median) < LEAST_HOSTS - by_work:
         return None
     slowest = max(median, key=lambda host: median[host])
-    others = np.array([value for host, value in median.items() if host != slowest])
-    usual = float(np.median(others))
-    if median[slowest] < SLOWER * usual or np.ptp(others) > AGREEMENT * (median[slowest] - usual):
-        return None
-    told = [value - 1.0 for size, value in paces[slowest] if size > 2]  # two have no median
-    if told and told[-1] > GROWS * max(told[0], 0.0):  # a slow host is as slow at every K
+    usual = float(np.median([value for host, value in median.items() if host != slowest]))
+    if not _stands_out(median, slowest, usual, [value for size, value in paces[slowest] if size > 2]):
         return None
     without = [own for own in runs if not ranks[slowest] & set(range(len(own.compute)))]
     balanced = bool(without) and all(own.compute.max() < SLOWER * own.compute.mean() for own in without)

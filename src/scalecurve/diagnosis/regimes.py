@@ -12,7 +12,7 @@ from scalecurve.document import Answer, Block, Column, Document, FindingList, Js
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, carried, warning
 from scalecurve.formats.loading import StudyLike, as_study
-from scalecurve.study.study import StudySet
+from scalecurve.study.study import Study, StudySet
 from scalecurve.units import WorkersLike, as_workers, format_count
 
 PLAIN_TABLE = "plain table"
@@ -250,15 +250,7 @@ def _study_verdict(source: StudyLike, called: str | None) -> RegimeVerdict:
         if called is None and study.provenance.tool != PLAIN_TABLE:
             raise
     is_table = isinstance(source, str | Path) and study.provenance.tool == PLAIN_TABLE
-    work: dict[int, float] = {}
-    if is_table:
-        work = {} if piped else _work_in_table(str(source))
-    else:
-        work = {run.k: run.work for run in reversed(study.runs) if run.counts and run.work}
-        job = study.workload
-        if len(work) != len(study.all_k):
-            work = {k: job.total or (job.per_worker or 0.0) * k for k in study.all_k}
-            work = work if job.total or job.per_worker else {}
+    work = _work_in_runs(study) if not is_table else {} if piped else _work_in_table(str(source))
     if not work:
         remedy = "give --total or --per-worker, add a column named work or batch, or count it"
         raise InputError(Fault("the study does not say how much work each K did", remedy=remedy), subject=study.name)
@@ -267,7 +259,18 @@ def _study_verdict(source: StudyLike, called: str | None) -> RegimeVerdict:
     declared = called if is_table else called or str(study.regime)
     verdict = regime_of_work(work, name=study.name, declared=declared, times=times)
     left_out = carried(study, own=verdict.findings)
-    return replace(verdict, findings=tuple(item for item in left_out if item.code != "parameter-changes"))
+    decided = ("parameter-changes", "regime-from-times")  # the work says it
+    return replace(verdict, findings=tuple(item for item in left_out if item.code not in decided))
+
+
+def _work_in_runs(study: Study) -> dict[int, float]:
+    """Work by K as the runs counted it, else as the study declares it; empty where neither did."""
+    work = {run.k: run.work for run in reversed(study.runs) if run.counts and run.work}
+    if len(work) == len(study.all_k):
+        return work
+    job = study.workload
+    stated = {k: job.total or (job.per_worker or 0.0) * k for k in study.all_k}
+    return stated if job.total or job.per_worker else {}
 
 
 def _work_in_table(source: str) -> dict[int, float]:

@@ -17,7 +17,7 @@ import numpy as np
 from scalecurve.diagnosis.causes import CONTENTION, LOST_AS, REPEATED, SERIAL
 from scalecurve.findings import Finding, warning
 from scalecurve.study import Study
-from scalecurve.study.run import Run
+from scalecurve.study.run import FloatArray, Run
 
 RUNNING, CORE, DISK, IDLE = PARTS = ("running", "waiting for a core", "waiting for a disk", "idle")
 STRENGTH = 2.0
@@ -86,28 +86,35 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
     if len(ks) < 2 or ks[-1] != study.all_k[-1] or any(_span(run) is None for own in sampled.values() for run in own):
         return None
     seconds = {k: np.array([_worker_seconds(run) for run in sampled[k]]) for k in ks}
-    by_k = {}
-    for k in ks:
-        shares = seconds[k] / seconds[k].sum(axis=1, keepdims=True)
-        mean, error = shares.mean(axis=0), shares.std(axis=0) / max(len(shares) - 1, 1) ** 0.5
-        by_k[k] = {
-            part: (float(m), float(max(m - 1.7 * e, 0.0)), float(min(m + 1.7 * e, 1.0)))
-            for part, m, e in zip(PARTS, mean, error, strict=True)
-        }
+    by_k = {k: _shares(seconds[k]) for k in ks}
     base, last = ks[0], ks[-1]
     beyond = np.maximum(seconds[last].mean(axis=0) - seconds[base].mean(axis=0) * (last / base if weak else 1.0), 0.0)
     total = float(beyond.sum())
     if total <= 0:
         return None
-    span = float(np.mean([_span(run) or 0.0 for run in sampled[last]]))
-    known = [run.threads["alone"] for run in sampled[last] if run.threads and "alone" in run.threads]
-    share = float(np.mean(known)) / span if len(known) == len(sampled[last]) else None
-    explained = 0.0
-    if share is not None:
-        use = by_k[last][RUNNING][0]
-        by_chance = last * use * (1.0 - use) ** (last - 1)  # of K threads that run at random, one alone
-        explained = float(np.clip((last - 1) * (share - by_chance) * span / total, 0.0, 1.2)) if last > 2 else 0.35
+    explained, share = _alone(sampled[last], by_k[last][RUNNING][0], total)
     return ThreadLoss(last, by_k, dict(zip(PARTS, (beyond / total).tolist(), strict=True)), explained, share)
+
+
+def _shares(seconds: FloatArray) -> dict[str, tuple[float, float, float]]:
+    """The share of worker time in each part over the runs of one K, with its 90 % interval."""
+    shares = seconds / seconds.sum(axis=1, keepdims=True)
+    mean, error = shares.mean(axis=0), shares.std(axis=0) / max(len(shares) - 1, 1) ** 0.5
+    return {
+        part: (float(m), float(max(m - 1.7 * e, 0.0)), float(min(m + 1.7 * e, 1.0)))
+        for part, m, e in zip(PARTS, mean, error, strict=True)
+    }
+
+
+def _alone(runs: list[Run], running: float, lost: float) -> tuple[float, float | None]:
+    """The part of the lost seconds that a thread running alone explains, and the share of time in which one did."""
+    k, span = runs[0].k, float(np.mean([_span(run) or 0.0 for run in runs]))
+    known = [run.threads["alone"] for run in runs if run.threads and "alone" in run.threads]
+    if len(known) < len(runs):
+        return 0.0, None
+    share = float(np.mean(known)) / span
+    by_chance = k * running * (1.0 - running) ** (k - 1)  # of K threads that run at random, one alone
+    return (float(np.clip((k - 1) * (share - by_chance) * span / lost, 0.0, 1.2)) if k > 2 else 0.35), share
 
 
 def _span(run: Run) -> float | None:

@@ -30,10 +30,8 @@ from scalecurve.fitting.models import fit_positive
 from scalecurve.forecasting.curves import (
     Array,
     Curves,
-    LogCurve,
     damped,
     last_slope,
-    pack,
     repeat_error,
     roughness,
     weighted_slope,
@@ -231,14 +229,7 @@ def consult(curves: Curves, at: Array, panel: Mapping[str, Family], *, shapes: A
 DEGREES, SCALE = 2.0, 0.03  # of the Student likelihood: the noise level is not assumed known
 FORGETTING = 0.6
 ANCHOR = 0.5  # each shape is moved this share of the way to the last measured point
-SHAPES_KEPT = 600
-STEPS = 2  # of expectation-maximisation: more of them fit these sources better and others worse
 _BLOCK = 1_500_000  # numbers held at once
-
-START_SLOPES = (0.0, 0.15, 0.3, 0.5, 0.65, 0.8, 0.9, 0.97, 1.05, 1.2)
-END_SLOPES = (-1.0, -0.5, -0.25, -0.1, -0.03, 0.0, 0.05, 0.12, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
-BREAKS = tuple(2.0 ** (0.9 * i - 0.5) for i in range(12))
-SHARPNESS = (1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -250,19 +241,6 @@ class Shapes:
 
     def __len__(self) -> int:
         return len(self.prior)
-
-
-def grid() -> Array:
-    """Every shape considered before the prior is learned."""
-    bent = [
-        (a, a - end, math.log(x0), m)
-        for a in START_SLOPES
-        for end in END_SLOPES
-        if end < a - 1e-9
-        for x0 in BREAKS
-        for m in SHARPNESS
-    ]
-    return np.array(bent + [(a, 0.0, 0.0, 1.0) for a in START_SLOPES])
 
 
 def log_shape(parameters: Array, u: Array) -> Array:
@@ -322,23 +300,3 @@ def shape_quantiles(curves: Curves, at: Array, shapes: Shapes, levels: Sequence[
         chosen = np.take_along_axis(order, np.concatenate(places, axis=-1), axis=-1)
         blocks.append(np.take_along_axis(logs, chosen, axis=-1))
     return np.concatenate(blocks)
-
-
-def shape_evidence(curves: Sequence[LogCurve], block: int = 40) -> Array:
-    """How well every shape of the grid fits each whole curve: curves x shapes, the best shape of a curve at 1."""
-    parameters, parts = grid(), []
-    for start in range(0, len(curves), block):
-        likelihood, _ = log_likelihood(pack(curves[start : start + block]), parameters, forgetting=1.0)
-        parts.append(np.exp(likelihood - likelihood.max(axis=1, keepdims=True)))
-    return np.concatenate(parts)
-
-
-def learn_shapes(evidence: Array, curve_weight: Array) -> Shapes:
-    """The prior by a few steps of expectation-maximisation; the likeliest shapes are kept, so that it stays small."""
-    prior = np.full(evidence.shape[1], 1.0 / evidence.shape[1])
-    for _ in range(STEPS):
-        share = evidence * prior
-        prior = curve_weight @ (share / share.sum(axis=1, keepdims=True))
-        prior /= prior.sum()
-    kept = np.sort(np.argsort(-prior, kind="stable")[:SHAPES_KEPT])
-    return Shapes(grid()[kept], prior[kept] / prior[kept].sum())

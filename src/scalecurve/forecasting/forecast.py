@@ -180,22 +180,6 @@ class Forecast(Result):
             show = seconds_alike(end for row in self.rows for end in (row.value, row.low, row.high))
         value = Column("T" if is_time else str(study.quantity).replace("_", " "), meaning="expected value")
         columns = [Column("K"), value, Column("low"), Column("high"), Column("S"), Column("E"), Column("beyond")]
-        rows: list[list[Cell | str | None]] = []
-        for row in self.rows:
-            ratio = f"{row.extrapolation:.3g}x"
-            if row.low is None or row.high is None:
-                rows.append([str(row.k), None, None, None, None, None, Cell(f"{ratio} refused", "bad")])
-                continue
-            if row.value is None:
-                alone = Cell(f"{ratio} interval only", "bad")
-                rows.append([str(row.k), None, show(row.low), show(row.high), None, None, alone])
-                continue
-            tone: Tone = "muted" if row.extrapolation > GREY else "plain"
-            ends = (show(row.value), show(row.low), show(row.high))
-            times = row.speedup or 0.0
-            speedup = f"{times:.4g}" if times < 1e4 else f"{times:,.0f}"
-            texts = (*ends, speedup, f"{row.efficiency or 0.0:.3f}", ratio)
-            rows.append([str(row.k), *(Cell(text, tone) for text in texts)])
         head = (
             f"{what_scales(study.regime, study.k_unit)}, measured to K = {self.view.largest_k:g} {study.k_unit}; "
             f"T continues the medians, S and E are relative to the mean at K0 = {study.baseline_k}; "
@@ -206,29 +190,41 @@ class Forecast(Result):
         source = f"Weights: {weights}." if weights else "Every K asked for lies within the measured range."
         bend = [Paragraph(self.bend.sentence(self.view.largest_k))] if len(self.view.fitted.k) >= FEWEST else []
         details: list[Block] = [Paragraph(head), *bend, Paragraph(source)]
-        blocks: list[Block] = [table(columns, rows)]
+        blocks: list[Block] = [table(columns, [_cells(row, show) for row in self.rows])]
         if self.explained and self.explanation:
             blocks += self.explanation.blocks()
         if self.backtest:
-            if is_time:
-                show = seconds_alike(value for row in self.backtest.rows for value in (row.predicted, row.measured))
-            tried = [
-                [
-                    str(row.k),
-                    show(row.predicted),
-                    show(row.measured),
-                    f"{row.error:+.1%}",
-                    "yes" if row.inside else "no",
-                ]
-                for row in self.backtest.rows
-            ]
-            caption = f"Fitted to K <= {self.backtest.fitted_to} only; median error {self.backtest.median_error:.1%}"
-            heads = ["K", "predicted", "measured median", "error", "in interval"]
-            details += [Heading("Tried on this study's own data"), table(heads, tried, caption=caption)]
+            details += [Heading("Tried on this study's own data"), _backtest_table(self.backtest, is_time=is_time)]
         if self.standing:
             details += [self.standing.heading(), self.standing.table()]
         blocks.append(FindingList(self.findings))
         return Document(f"Forecast of {self.name}", tuple(blocks), details=tuple(details))
+
+
+def _cells(row: ForecastRow, show: Callable[[float], str]) -> list[Cell | str | None]:
+    """One row of the table: K, value, low, high, S, E, and how far beyond the measured K it lies."""
+    ratio = f"{row.extrapolation:.3g}x"
+    if row.low is None or row.high is None:
+        return [str(row.k), None, None, None, None, None, Cell(f"{ratio} refused", "bad")]
+    if row.value is None:
+        return [str(row.k), None, show(row.low), show(row.high), None, None, Cell(f"{ratio} interval only", "bad")]
+    tone: Tone = "muted" if row.extrapolation > GREY else "plain"
+    times = row.speedup or 0.0
+    speedup = f"{times:.4g}" if times < 1e4 else f"{times:,.0f}"
+    texts = (show(row.value), show(row.low), show(row.high), speedup, f"{row.efficiency or 0.0:.3f}", ratio)
+    return [str(row.k), *(Cell(text, tone) for text in texts)]
+
+
+def _backtest_table(tried: Backtest, *, is_time: bool) -> Block:
+    show: Callable[[float], str] = format_rate
+    if is_time:
+        show = seconds_alike(value for row in tried.rows for value in (row.predicted, row.measured))
+    rows = [
+        [str(row.k), show(row.predicted), show(row.measured), f"{row.error:+.1%}", "yes" if row.inside else "no"]
+        for row in tried.rows
+    ]
+    caption = f"Fitted to K <= {tried.fitted_to} only; median error {tried.median_error:.1%}"
+    return table(["K", "predicted", "measured median", "error", "in interval"], rows, caption=caption)
 
 
 def _against(row: ForecastRow, last: float, last_k: int) -> str:

@@ -280,30 +280,6 @@ class ExpertStack:
         )
         return cls(gates, mixture, int(data["sources"]))
 
-    def to_dict(self) -> dict[str, Any]:
-        def standard(part: Standard) -> dict[str, Any]:
-            return {name: rounded(getattr(part, name)) for name in ("mean", "scale", "emphasis")}
-
-        gates = [
-            {
-                "kind": gate.kind,
-                "standard": standard(gate.standard),
-                "weights": rounded(gate.weights),
-                "bias": rounded(gate.bias),
-            }
-            for gate in self.gates
-        ]
-        mix = self.mixture
-        mixture = {
-            "standard": standard(mix.standard),
-            "weights": rounded(mix.weights),
-            "bias": rounded(mix.bias),
-            "scale_standard": standard(mix.scale_standard),
-            "scale_slope": rounded(mix.scale_slope),
-            "scale_offset": rounded(mix.scale_offset),
-        }
-        return {"gates": gates, "mixture": mixture, "sources": self.sources}
-
 
 class IntervalFloor(NamedTuple):
     """Where an end of a 90 % interval moves (a gain, N x Q) by a `share` of the way, if it lies within."""
@@ -435,10 +411,3 @@ def softmax(logits: Array) -> Array:
     """Positive weights that sum to one along the last axis."""
     weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
-
-
-def rounded(numbers: Array, digits: int = 5) -> Any:
-    """Nested lists with so many significant digits, small enough to ship."""
-    if numbers.ndim > 1:
-        return [rounded(row, digits) for row in numbers]
-    return [float(f"{number:.{digits}g}") for number in numbers.tolist()]

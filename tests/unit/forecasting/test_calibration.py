@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import laplace
 
 from scalecurve.forecasting.curves import LogCurve
-from scalecurve.forecasting.experts import learn_shapes, shape_evidence
 from scalecurve.forecasting.published import shipped
 from tools.crossvalidation import Residuals, learn_width
+from tools.learn_shapes import learn_shapes, shape_evidence
 from tools.published import balance, weighted_quantile
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0])

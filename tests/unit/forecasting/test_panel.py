@@ -10,12 +10,12 @@ from scalecurve.forecasting.experts import (
     COLLECTIVE_PANEL,
     STRONG_FAMILIES,
     consult,
-    grid,
     log_shape,
     shape_quantiles,
     smooth_laws,
 )
 from scalecurve.forecasting.published import shipped
+from tools.learn_shapes import grid
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 

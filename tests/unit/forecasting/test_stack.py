@@ -16,6 +16,7 @@ from scalecurve.forecasting.stack import (
     circumstances,
     stacked_gains,
 )
+from tools.calibrate_forecast import stored
 
 K = 2.0 ** np.arange(5)
 AT = np.array([[32.0, 64.0]])
@@ -70,7 +71,7 @@ def test_a_quantile_of_one_laplace_density_is_exact() -> None:
 def test_the_stack_survives_its_file() -> None:
     stack = shipped().stack
 
-    again = ExpertStack.from_dict(stack.to_dict())
+    again = ExpertStack.from_dict(stored(stack))
 
     assert [gate.kind for gate in again.gates] == [gate.kind for gate in stack.gates]
     assert again.mixture.weights == pytest.approx(stack.mixture.weights)
