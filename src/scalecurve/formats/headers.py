@@ -55,10 +55,6 @@ _PRINTED_RATIOS = {
 _SIGN = re.compile("|".join(sorted(_SIGNS, key=len, reverse=True)))
 _STROKES = str.maketrans("łøı", "loi")
 _WIDE = str.maketrans("（）［］【】：，％", "()[][]:,%")
-_PER_NODE = {
-    "ppn": ("processes", "nodes"), "rpn": ("ranks", "nodes"), "tpn": ("threads", "nodes"), "gpn": ("gpus", "nodes"),
-    "tpp": ("threads", "ranks"), "nt": ("threads", "ranks"),
-}  # fmt: skip
 _TENS = r"1[eE][-+]?\d{1,2}|10\^\{?[-+]?\d{1,2}\}?|10+"
 _SCALED = re.compile(
     rf"[x×*]?\s*(?P<ten>{_TENS})\s*[x×*]?\s*(?P<unit>[a-zµ]+)|(?P<first>[a-zµ]+)\s*[x×*]\s*(?P<then>{_TENS})"
@@ -203,47 +199,54 @@ def is_other_unit(text: str) -> bool:
 @lru_cache(maxsize=4096)
 def parse_header(text: str) -> Header:
     """A header taken apart; the text is shortened to a length that no column's name has."""
-    text = text[:MOST_HEADER].strip().strip("\"'`*").strip()
-    text = pattern("headers.footnote").sub("", text).strip() or text
-    text = re.sub(r"\s*(?:±|\+/-)\s*\S+", "", text) if "±" in text or "+/-" in text else text  # mean ± std
-    text = pattern("headers.maths").sub("", text) if "$" in text else text
-    text = re.sub(r"(?<![A-Za-z])[pP]\((\d\d)\)", r"p\1", pattern("headers.spread_beside").sub("", text))
-    english, clock = in_english(text), None
-    if (form := pattern("headers.clock_form").search(english)) is not None and ":" in form[0]:
-        clock = 3600.0 if form["h"] else 60.0
-        english = f"{english[: form.start()]} {english[form.end() :]}".replace("()", "").replace("[]", "")
-        english = re.sub(r"[\[(]\s*[\])]", "", english)
+    text = _cleaned(text)
+    english, clock = _without_clock(in_english(text))
     rest, unit, other = _without_unit(english.lstrip("# ") or english)
     if pattern("headers.function").match(text):
         unit, other = None, text  # the logarithm of a time has no unit of time
     words = words_of(rest)
-    number = None
     numbers = [word for word in words if word.isdecimal()]
-    if len(numbers) == 1 and len(numbers[0]) < 10:
-        number = int(numbers[0])
-    could_be_minutes = False
-    if unit is None and other is None and words and words[-1] in TIME_UNITS:
-        last = words[-1]
-        if last == "min":
-            could_be_minutes = True
-        elif english == "S":
-            pass  # the speedup
-        elif len(words) > 1 or last not in ("h", "day", "hour", "minute", "second"):
-            unit, words = ValueColumn(Quantity.SECONDS, TIME_UNITS[last], "s"), words[:-1]
-    if unit is None and not could_be_minutes and not _MULTIPLE.search(english):
-        inner = [
-            word for word in words if len(word) > 1 and word in TIME_UNITS and word not in ("min", "day", "second")
-        ]
-        if len(inner) == 1 and len(words) > 1 and "per" not in words and other is None:
-            unit = ValueColumn(Quantity.SECONDS, TIME_UNITS[inner[0]], "s")
-            words = tuple(word for word in words if word != inner[0])
+    number = int(numbers[0]) if len(numbers) == 1 and len(numbers[0]) < 10 else None
+    could_be_minutes = unit is None and other is None and words[-1:] == ("min",)
+    if unit is None and other is None and not could_be_minutes:
+        unit, words = _unit_among(words, english)
     unknown = _unknown_unit(english, words) if unit is None and other is None else None
     is_rate = unit is not None and unit.quantity is not Quantity.SECONDS  # it/min is no minimum
     named = [_STATISTIC_OF[word] for word in words if word in _STATISTIC_OF and not (is_rate and word == "min")]
     spread = [item for item in named if item in (Statistic.DEVIATION, Statistic.SPREAD)]
     statistic = next(iter(spread or named), None)
-    header = Header(text, words, unit, statistic, number, could_be_minutes, unknown, other, clock)
-    return replace(header, unit=replace(unit, unit=text)) if unit and unit.quantity is not Quantity.SECONDS else header
+    unit = replace(unit, unit=text) if unit is not None and is_rate else unit
+    return Header(text, words, unit, statistic, number, could_be_minutes, unknown, other, clock)
+
+
+def _cleaned(text: str) -> str:
+    """A header without marks of emphasis, footnotes, mathematics, and the spread that it names beside the mean."""
+    text = text[:MOST_HEADER].strip().strip("\"'`*").strip()
+    text = pattern("headers.footnote").sub("", text).strip() or text
+    text = re.sub(r"\s*(?:±|\+/-)\s*\S+", "", text)  # mean ± std
+    text = pattern("headers.maths").sub("", text) if "$" in text else text
+    return re.sub(r"(?<![A-Za-z])[pP]\((\d\d)\)", r"p\1", pattern("headers.spread_beside").sub("", text))
+
+
+def _without_clock(text: str) -> tuple[str, float | None]:
+    """A header without the form of its clock times, such as (mm:ss), and what the first part of one is in seconds."""
+    form = pattern("headers.clock_form").search(text)
+    if form is None or ":" not in form[0]:
+        return text, None
+    return re.sub(r"[\[(]\s*[\])]", "", f"{text[: form.start()]} {text[form.end() :]}"), 3600.0 if form["h"] else 60.0
+
+
+def _unit_among(words: tuple[str, ...], english: str) -> tuple[ValueColumn | None, tuple[str, ...]]:
+    """The unit of time that is the last word, or the only one among them; and the words without it."""
+    last = words[-1] if words else ""
+    stands_alone = len(words) > 1 or last not in ("h", "day", "hour", "minute", "second")
+    if last in TIME_UNITS and english != "S" and stands_alone:  # S is the speedup
+        return ValueColumn(Quantity.SECONDS, TIME_UNITS[last], "s"), words[:-1]
+    within = [word for word in words if len(word) > 1 and word in TIME_UNITS and word not in ("min", "day", "second")]
+    if len(within) != 1 or len(words) < 2 or "per" in words or _MULTIPLE.search(english):
+        return None, words
+    unit = ValueColumn(Quantity.SECONDS, TIME_UNITS[within[0]], "s")
+    return unit, tuple(word for word in words if word != within[0])
 
 
 def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:

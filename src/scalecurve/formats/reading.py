@@ -130,8 +130,8 @@ class Reader(Generic[Output]):
     """A format.  `recognise` gives the evidence that a file is of it, or None; `read` gives what the file holds.
 
     `begins` matches the line with which each report of the tool begins: a loop over K may write them all to one file,
-    and each is read as a file of its own.  `damage` are the errors that a damaged file can cause in `read`; any other is
-    a fault of ours.
+    and each is read as a file of its own.  `damage` are the errors that a damaged file can cause in `read`;
+    any other is a fault of ours.
     """
 
     name: str

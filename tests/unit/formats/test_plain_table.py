@@ -166,3 +166,19 @@ def test_a_decimal_comma_is_refused_with_the_way_out(tmp_path: Path) -> None:
 def test_values_no_timer_gives_are_refused(tmp_path: Path, value: str) -> None:
     with pytest.raises(FormatError, match="line 3"):
         load(_write(tmp_path, f"K,seconds\n1,1\n2,{value}\n"), regime="strong")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# cores   time[s]   speedup\n1  310.1 1.00\n2  158.4 1.96\n4   82.7 3.75\n",
+        "   n_jobs  name  fit_time_mean\n0     1   cov   310.1\n1     2   cov   158.4\n2     4   cov    82.7\n",
+    ],
+    ids=["blanks of any width", "a frame with row numbers"],
+)
+def test_rows_are_parted_by_what_makes_them_numbers(tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.dat").write_text(text)
+
+    study = load(tmp_path / "t.dat", regime="strong")
+
+    assert {k: float(values[0]) for k, values in study.samples.by_k().items()} == {1: 310.1, 2: 158.4, 4: 82.7}

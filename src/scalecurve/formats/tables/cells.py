@@ -242,20 +242,7 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
         if cell not in memo:
             memo[cell] = parse_cell(cell, mark)
     parsed = [memo[cell] for cell in cells]
-    values = np.array([np.nan if item is None else item.value for item in parsed])
-    units = [item.unit for item in parsed if item is not None]
-    kinds = list(dict.fromkeys((unit.quantity, unit.unit) if unit else None for unit in units))
-    mixed = None
-    if len(kinds) > 1:
-        scales = _common_rate([str(kind[1]) for kind in kinds if kind and kind[0] is Quantity.THROUGHPUT])
-        if len(scales) == len(kinds):
-            values *= [1.0 if item is None or item.unit is None else scales[str(item.unit.unit)][0] for item in parsed]
-            units = [ValueColumn(Quantity.THROUGHPUT, unit=next(iter(scales.values()))[1])]
-        else:
-            own = [
-                None if item is None or item.unit is None else (item.unit.quantity, item.unit.unit) for item in parsed
-            ]
-            mixed = next(i for i, kind in enumerate(own) if parsed[i] is not None and kind != kinds[0])
+    values, unit, mixed = _in_one_unit(parsed)
     two_part = [i for i, item in enumerate(parsed) if item is not None and item.two_part_clock]
     clear = any(item is not None and item.unit is not None and not item.two_part_clock for item in parsed)
     if clock is not None and not clear:
@@ -265,11 +252,28 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
     return Numbers(
         values,
         ~np.isfinite(values),
-        unit=next((unit for unit in units if unit), None),
+        unit=unit,
         spread=np.array(spreads) if np.isfinite(spreads).any() else None,
         ambiguous=two_part[0] if two_part and not clear else None,
         mixed=mixed,
     )
+
+
+def _in_one_unit(parsed: Sequence[CellValue | None]) -> tuple[FloatArray, ValueColumn | None, int | None]:
+    """The values, the unit that all state, and the first cell with another one; K ops/s and M ops/s become ops/s."""
+    values = np.array([np.nan if item is None else item.value for item in parsed])
+    units = [None if item is None else item.unit for item in parsed]
+    kinds = [None if unit is None else (unit.quantity, unit.unit) for unit in units]
+    present = list(dict.fromkeys(kind for kind, item in zip(kinds, parsed, strict=True) if item is not None))
+    first = next((unit for unit in units if unit), None)
+    if len(present) < 2:
+        return values, first, None
+    scales = _common_rate([str(kind[1]) for kind in present if kind and kind[0] is Quantity.THROUGHPUT])
+    if len(scales) == len(present):
+        values *= [scales[str(unit.unit)][0] if unit else 1.0 for unit in units]
+        return values, ValueColumn(Quantity.THROUGHPUT, unit=next(iter(scales.values()))[1]), None
+    other = next(i for i, kind in enumerate(kinds) if parsed[i] is not None and kind != present[0])
+    return values, first, other
 
 
 def _of_one_shape(cells: Sequence[str], mark: DecimalMark) -> Numbers | None:

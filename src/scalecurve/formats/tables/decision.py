@@ -516,4 +516,5 @@ def _has_labels(sample: CellGrid) -> bool:
     return False
 
 
-READER = Reader("plain-table", "plain table", recognise_text, read, damage=())  # cells of text cannot surprise us
+DAMAGED_TEXT = (ArithmeticError, LookupError, RecursionError, ValueError)  # cells of text cause no TypeError
+READER = Reader("plain-table", "plain table", recognise_text, read, damage=DAMAGED_TEXT)

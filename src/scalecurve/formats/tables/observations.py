@@ -183,35 +183,16 @@ def _say_layout(work: TableWork) -> None:
 def _meaning(work: TableWork) -> Meaning | None:
     """What the observations are; a doubt is noted where nothing says it, or where they are no elapsed times."""
     view, options, place = work.view, work.options, work.chosen.value
-    head, name = work.head(place), work.name(place)
+    head, name, cells = work.head(place), work.name(place), view.numbers(place)
     if is_worker_time(head.text):
         remedy = "divide it by the number of workers, and give the elapsed time"
         work.faults.append(Fault(ALL_WORKERS, value=name, remedy=remedy))
         return None
-    for code, is_so, text in (
-        ("cpu-time", is_cpu_time(view, place), "CPU time is not elapsed time"),
-        ("part-of-run", head.is_part, "this is a part of the run or a moment of it, not its time"),
-    ):
-        if is_so and options.value_column is None:
-            remedy = f"give a column of elapsed times; {listed(work.grid.headers)}"
-            work.doubt(code, Fault(text, value=name, remedy=remedy), {"value_column": name})
-    if options.value_column is None and (parts := lacks_whole(work.chosen)):
-        names = [work.name(i) for i in (place, *parts)]
-        text = f"these are parts of a run, and its whole is not in the table: {', '.join(names)}"
-        fault = Fault(text, remedy="give the whole time, or say which part with --value-column")
-        work.doubt("no-whole", fault, *({"value_column": own} for own in names))
+    if options.value_column is None:
+        _doubt_parts(work, head, name)
     units = unit_column(view, work.chosen.k)
-    cells = view.numbers(place)
-    meaning = value_meaning(head.text) or head.unit
-    stated = head.unit is not None or cells.unit is not None or units is not None or options.unit is not None
-    origin = "the cells" if cells.unit else "the unit column" if units is not None else "the header"
-    said = None if stated else _said_of(work, meaning)
-    if said is not None:
-        stated, meaning, origin = True, said, "the text around the table"
-    if units is not None and meaning is None:
-        labels = set(view.labels(units))
-        meaning = unit_of(labels.pop()) if len(labels) == 1 else ValueColumn(Quantity.SECONDS, 1.0, "s")
-    meaning = cells.unit or meaning
+    meaning, origin = _stated_meaning(work, head, units)
+    stated = bool(origin) or options.unit is not None
     _doubt_unit(work, head, meaning, stated)
     if options.unit is not None and options.quantity in (None, Quantity.SECONDS):
         if head.unit is not None and not np.isclose(head.unit.factor, options.unit):
@@ -224,21 +205,61 @@ def _meaning(work: TableWork) -> Meaning | None:
         way = {"quantity": Quantity.THROUGHPUT_PER_WORKER}
         work.doubt("rate-of-one", Fault("this is the rate of one worker, not of all", value=name, remedy=remedy), way)
     bare = False
-    if meaning is None or options.quantity not in (None, meaning.quantity):
-        laid_out = work.chosen.long.value is not None and work.chosen.long.how != "curves"
-        only_statistic = head.statistic is not None and not head.base
-        known = None if options.quantity is not None or meaning is not None else known_quantity(work.chosen)
-        bare = meaning is None and options.quantity is None and known is None
-        bare = bare and (laid_out or only_statistic or _are_sizes(work))
-        if meaning is None and options.quantity is None and known is None and not bare:
+    if meaning is None and options.quantity is None:
+        known = known_quantity(work.chosen)
+        bare = known is None
+        if bare and not _may_be_bare(work, head):
             remedy = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
             text = "the column's name does not say whether it holds times or rates"
             work.faults.append(Fault(text, value=name, remedy=remedy))
             work.ways += [{"quantity": quantity} for quantity in QUANTITIES]
             return None
-        quantity = options.quantity or known or Quantity.SECONDS
-        meaning = ValueColumn(quantity, unit="s" if quantity is Quantity.SECONDS else name)
-    return Meaning(meaning, stated, origin, bare, cells.unit is not None, units)
+        meaning = _plain_meaning(known or Quantity.SECONDS, name)
+    elif meaning is None or options.quantity not in (None, meaning.quantity):
+        meaning = _plain_meaning(options.quantity or Quantity.SECONDS, name)
+    return Meaning(meaning, stated, origin or "the header", bare, cells.unit is not None, units)
+
+
+def _plain_meaning(quantity: Quantity, name: str) -> ValueColumn:
+    return ValueColumn(quantity, unit="s" if quantity is Quantity.SECONDS else name)
+
+
+def _doubt_parts(work: TableWork, head: Header, name: str) -> None:
+    """Ask about CPU time, a part of a run, and parts whose whole is not in the table."""
+    for code, is_so, text in (
+        ("cpu-time", is_cpu_time(work.view, work.chosen.value), "CPU time is not elapsed time"),
+        ("part-of-run", head.is_part, "this is a part of the run or a moment of it, not its time"),
+    ):
+        if is_so:
+            remedy = f"give a column of elapsed times; {listed(work.grid.headers)}"
+            work.doubt(code, Fault(text, value=name, remedy=remedy), {"value_column": name})
+    if parts := lacks_whole(work.chosen):
+        names = [name, *map(work.name, parts)]
+        text = f"these are parts of a run, and its whole is not in the table: {', '.join(names)}"
+        fault = Fault(text, remedy="give the whole time, or say which part with --value-column")
+        work.doubt("no-whole", fault, *({"value_column": own} for own in names))
+
+
+def _stated_meaning(work: TableWork, head: Header, units: int | None) -> tuple[ValueColumn | None, str]:
+    """What cells, a column of units, the header or the text around the table say, and which of them states a unit."""
+    cells, meaning = work.view.numbers(work.chosen.value), value_meaning(head.text) or head.unit
+    if cells.unit is not None:
+        return cells.unit, "the cells"
+    if units is not None:
+        labels = set(work.view.labels(units))
+        of_column = unit_of(labels.pop()) if len(labels) == 1 else ValueColumn(Quantity.SECONDS, 1.0, "s")
+        return meaning or of_column, "the unit column"
+    if head.unit is not None:
+        return meaning, "the header"
+    said = None if work.options.unit is not None else _said_of(work, meaning)
+    return (meaning, "") if said is None else (said, "the text around the table")
+
+
+def _may_be_bare(work: TableWork, head: Header) -> bool:
+    """Whether observations without a word are most likely times: laid out by K, a mean alone, columns of sizes."""
+    long = work.chosen.long
+    laid_out = long.value is not None and long.how != "curves"
+    return laid_out or (head.statistic is not None and not head.base) or _are_sizes(work)
 
 
 def _are_sizes(work: TableWork) -> bool:

@@ -170,36 +170,46 @@ def from_columns_of_k(grid: CellGrid, heads: Sequence[Header], family: NumberedC
     if len(corner) == 2 and k_unit_of(corner[1]):  # size/threads above the rows of each size
         k_header = corner[1]
     titled = [i for i in others if value_meaning(heads[i].text) is not None and not worker_unit(heads[i].text)]
-    names = [parse_header(str(cell)) for cell in grid.columns[others[0]]] if len(others) == 1 and not titled else []
-    is_metric = any(
-        value_meaning(name.text) is not None and (name.unit is not None or {*name.base} <= METRIC_WORDS)
-        for name in names  # time (s), throughput, img/s beside the rows, and nothing more
-    )
-    if is_metric and not all(name.is_repeat for name in names):
-        labels = [str(cell) for cell in grid.columns[others[0]]]
-        cells = [cells_of([grid.columns[i][row] for i in places]) for row in range(grid.rows)]
-        counts = [workers[i] for i in places]
-        headers, columns = (k_header, *labels), (counts, *cells)
-        lines = [*range(1, len(places) + 1)]
-        turned = replace(grid, headers=headers, columns=columns, lines=lines, row_word="column")
-        return LongGrid(turned, None, 0, how="k-in-headers", laid=places)
+    if len(others) == 1 and not titled and _name_metrics(grid.columns[others[0]]):
+        return _with_metrics_as_columns(grid, others[0], places, (k_header, list(workers.values())))
     rows, absent = _laid_down(grid, places, by_column=False)
     with_unit = next((heads[i].text for i in places if heads[i].unit), None)
     timed = " ".join(family.words) if any(value_meaning(heads[i].text) for i in places) else None
-    headers_of = [k_header, heads[titled[0]].text if titled else with_unit or timed or "value"]
-    columns_of: list[Cells] = [[workers[i] for _, i in rows], cells_of([grid.columns[i][row] for row, i in rows])]
+    headers = [k_header, heads[titled[0]].text if titled else with_unit or timed or "value"]
+    columns: list[Cells] = [[workers[i] for _, i in rows], cells_of([grid.columns[i][row] for row, i in rows])]
     for i in others:
-        labels = [str(cell).strip() for cell in grid.columns[i]]
-        numbered = [str(j) for j in range(1, len(labels) + 1)] == labels and not heads[i].says("series")
-        runs = [label for label in labels if not is_summary(label)]
-        repeats = numbered or (bool(runs) and all(parse_header(label).is_repeat for label in runs))
         name = "row" if i in titled or worker_unit(heads[i].text) else corner[0] if len(corner) == 2 else heads[i].text
-        headers_of.append("repeat" if repeats else name)
-        columns_of.append(cells_of([grid.columns[i][row] for row, _ in rows]))
+        headers.append("repeat" if _number_repeats(grid.columns[i], heads[i]) else name)
+        columns.append(cells_of([grid.columns[i][row] for row, _ in rows]))
     lines = [grid.lines[row] for row, _ in rows]
-    long = replace(grid, headers=tuple(headers_of), columns=tuple(columns_of), lines=lines)
+    long = replace(grid, headers=tuple(headers), columns=tuple(columns), lines=lines)
     uses = tuple(ColumnUse(heads[i].text, Role.VALUE, f"the observations at K = {workers[i]}") for i in places)
     return LongGrid(long, 1, 0, uses, absent, "k-in-headers", laid=places)
+
+
+def _name_metrics(cells: Cells) -> bool:
+    """Whether the names of rows are metrics and nothing more: time (s), throughput, img/s."""
+    names = [parse_header(str(cell)) for cell in cells]
+    metrics = [own for own in names if value_meaning(own.text) and (own.unit or {*own.base} <= METRIC_WORDS)]
+    return bool(metrics) and not all(name.is_repeat for name in names)
+
+
+def _with_metrics_as_columns(grid: CellGrid, names: int, places: Sequence[int], k: tuple[str, list[str]]) -> LongGrid:
+    """The table turned: one row for each K, one column for each metric that named a row."""
+    headers = (k[0], *(str(cell) for cell in grid.columns[names]))
+    cells = [cells_of([grid.columns[i][row] for i in places]) for row in range(grid.rows)]
+    lines = [*range(1, len(places) + 1)]
+    turned = replace(grid, headers=headers, columns=(k[1], *cells), lines=lines, row_word="column")
+    return LongGrid(turned, None, 0, how="k-in-headers", laid=tuple(places))
+
+
+def _number_repeats(cells: Cells, head: Header) -> bool:
+    """Whether the names of rows number repeats: 1, 2, 3, or run 1, run 2 beside their mean."""
+    labels = [str(cell).strip() for cell in cells]
+    if labels == [str(j) for j in range(1, len(labels) + 1)]:
+        return not head.says("series")
+    runs = [label for label in labels if not is_summary(label)]
+    return bool(runs) and all(parse_header(label).is_repeat for label in runs)
 
 
 def from_header_row(grid: CellGrid) -> CellGrid:

@@ -90,6 +90,8 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     comments = [(number, line) for number, line in lines if is_comment(line) and (not body or number < body[0][0])]
     if not body and comments:
         body, comments = [(n, line.strip().lstrip("#%/ ")) for n, line in comments], []
+    if not body:
+        raise FormatError(Fault("the file holds rules and no rows", remedy=EXPECTED))
     delimiter = _delimiter([line for _, line in body[: COMPARED + 5]])
     split = splitter(delimiter)
     width = max((len(split(line)) for _, line in body[1 : COMPARED + 1]), default=len(split(body[0][1])))
@@ -104,9 +106,6 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
 
         if (log := log_layout(source, lines)) is not None:
             return log
-    if place == 0 and _is_line_of_words(headers, [split(line) for _, line in body[1:COMPARED]]):
-        text = "every line has the same words and other numbers, and which of them is K is not clear"
-        raise FormatError(Fault(text, value=line.strip()[:60], remedy="write `threads=4 time=2.5 s`, or a table"))
     is_titled = delimiter == "  " and len({len(split(line)) for _, line in body[place:COMPARED]}) == 1
     widths = {len(split(line)) for _, line in body[place + 1 : COMPARED]}
     has_index = delimiter is None and widths == {len(headers) + 1}  # a frame prints its rows with a number
@@ -181,14 +180,6 @@ def _blocks_parted_by(lines: Sequence[str], delimiter: str | None) -> list[Named
             tables.append(NamedTable(title[:80], grid))
         place = max(end, place + 1)
     return tables
-
-
-def _is_line_of_words(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first line is no header: all others have its words in the same places, and numbers where it has."""
-    words = [i for i, cell in enumerate(headers) if cell and parse_cell(cell) is None]
-    if len(words) == len(headers) or not words or not rows:
-        return False
-    return all(len(row) == len(headers) and all(row[i] == headers[i] for i in words) for row in rows)
 
 
 def _aligned_layout(body: Lines) -> TableLayout | None:
