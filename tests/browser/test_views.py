@@ -11,8 +11,9 @@ import pytest
 
 from tests.explorer_drag import command_line
 
-VIEWS = ["training", "laws", "data", "mechanisms"]
+VIEWS = ["lesson", "training", "laws", "data", "mechanisms"]
 HASHES = {
+    "lesson": "#lesson",
     "training": "#training",
     "training-measured": "#training?critical=measured&critical_tokens=1000000&measure=run_usd",
     "training-experts": "#training?model=deepseek-v3&cluster=h800-ib400&seq=4096&measure=tokens_per_second",
