@@ -426,6 +426,7 @@ def test_a_dropped_csv_gives_the_same_table_as_the_command_line(
         }""",
         [CSV],
     )
+    page.locator("[data-regime=strong]").click()
     page.wait_for_selector("#data-table table")
     rows = page.evaluate(
         "[...document.querySelectorAll('#data-table tbody tr')].map(r => [...r.cells].map(cell => cell.textContent))"
