@@ -11,8 +11,9 @@ import pytest
 
 from tests.explorer_drag import command_line
 
-VIEWS = ["training", "laws", "data", "mechanisms"]
+VIEWS = ["lesson", "training", "laws", "data", "mechanisms"]
 HASHES = {
+    "lesson": "#lesson",
     "training": "#training",
     "training-measured": "#training?critical=measured&critical_tokens=1000000&measure=run_usd",
     "training-experts": "#training?model=deepseek-v3&cluster=h800-ib400&seq=4096&measure=tokens_per_second",
@@ -425,6 +426,7 @@ def test_a_dropped_csv_gives_the_same_table_as_the_command_line(
         }""",
         [CSV],
     )
+    page.locator("[data-regime=strong]").click()
     page.wait_for_selector("#data-table table")
     rows = page.evaluate(
         "[...document.querySelectorAll('#data-table tbody tr')].map(r => [...r.cells].map(cell => cell.textContent))"

@@ -210,7 +210,7 @@ function sentences(job, now, first, loose) {
   if (job.P < now.smallest * 0.999) return [`${model} does not fit on ${whole(job.P)} accelerators; it needs about ${whole(now.smallest)}.`];
   const dearer = now.usd / first.usd - 1;
   const side = now.cap <= now.smallest ? "has no cheap zone: the batch is smaller than the smallest cluster needs" : `is cheap to scale up to ${whole(now.cap)} accelerators`;
-  const where = job.P > now.cap * 1.005 ? `${(job.P / now.cap).toPrecision(2)} times past it` : "below it";
+  const where = job.P > now.cap * 1.005 ? `${(job.P / now.cap).toPrecision(2)} times as many` : "below it";
   return [`${model} ${side}. At ${whole(job.P)}, ${where}, each does ${percent(now.efficiency)} of what it could, and the run costs ${dearer < 0.005 ? "no more" : `${percent(dearer)} more`} than on ${whole(now.smallest)}.`,
     `Strong: one model is split further, so each doubling gives less. Weak: a model that grew to ${billions(loose.N)} keeps ${percent(loose.efficiency)} there.`];
 }
