@@ -53,7 +53,7 @@ def level_option(default: str) -> Callable[[Function], Function]:
 
 
 READING = {  # the keywords of `scalecurve.load`; a test compares the two
-    "regime": "strong (total work fixed) or weak (work per worker fixed); strong where times fall and a file states none.",
+    "regime": "strong (total work fixed) or weak (work per worker fixed); strong where times fall.",
     "quantity": "seconds, throughput or throughput_per_worker, where a table's header does not say.",
     "k_column": "The column of worker counts: its name, its number, a product ('ranks*threads'), or '(header)'.",
     "value_column": "The column of times or rates, by its name or number.",
