@@ -178,7 +178,7 @@ def test_a_probe_file_that_does_not_parse_is_a_failed_run(tmp_path: Path) -> Non
     done = measure(job, tmp_path / "s.json", "--repeats", "1")
 
     assert done.returncode == 2
-    assert "not JSON" in done.stderr
+    assert "not a JSON object" in done.stderr
 
 
 @pytest.mark.parametrize("moment", ["between", "during"])

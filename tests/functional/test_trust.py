@@ -98,10 +98,8 @@ def test_init_badge_and_claim_file(capsys: pytest.CaptureFixture[str], tmp_path:
         ("audit", "no-such-file.csv"),
         ("check", EXAMPLE, "--regime", "strong"),
         ("check", EXAMPLE, "--regime", "strong", "--min-efficiency", "nonsense"),
-        ("compare", EXAMPLE, EXAMPLE),
         ("merge", EXAMPLE, "--regime", "strong"),
         ("regime", "--workers", "1,2"),
-        ("diagnose", EXAMPLE),
     ],
 )
 def test_wrong_input_is_one_message_and_code_two(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:

@@ -97,7 +97,7 @@ def test_no_correct_table_is_accused_of_arithmetic(regime: str, source: str) -> 
             percent, relative = bool((place + decimals) % 2), bool((place // 2) % 2)
             text = printed(curve, decimals=decimals, percent=percent, relative=relative, weak=regime == "weak")
             for stated in (regime, None):
-                result = audit(read_claim_table(Source("table", raw=text.encode()), ReadOptions.checked(stated)))
+                result = audit(read_claim_table(Source("table", raw=text.encode()), ReadOptions.checked(regime=stated)))
                 tables += 1
                 if blamed := ARITHMETIC & codes(result):
                     accused.append((blamed, text, [str(finding) for finding in result.violations]))
@@ -113,7 +113,7 @@ def test_scores_differ_between_tables_with_more_and_less_in_them() -> None:
     k0 = min(curve)
     lines = ["K,seconds,std,n,efficiency,work"]
     lines += [f"{k},{t:.4f},{t / 50:.4f},5,{curve[k0] * k0 / (k * t):.3f},100" for k, t in curve.items()]
-    full = audit(read_claim_table(Source("full", raw="\n".join(lines).encode()), ReadOptions.checked("strong")))
+    full = audit(read_claim_table(Source("full", raw="\n".join(lines).encode()), ReadOptions.checked(regime="strong")))
 
     assert full.score >= bare.score + 30
     assert bare.grade == full.grade == "not stated"
@@ -272,7 +272,7 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
 def test_a_planted_error_is_named(name: str) -> None:
     text, expected = PLANTED[name]
 
-    result = audit(read_claim_table(Source(name, raw=text.encode()), ReadOptions.checked("strong")))
+    result = audit(read_claim_table(Source(name, raw=text.encode()), ReadOptions.checked(regime="strong")))
 
     assert expected & codes(result)
     unsure = {"unmarked-extrapolation", "time-rises-like-a-rate", "other-baseline"}

@@ -117,7 +117,7 @@ def test_every_verb_on_a_study_takes_a_mapping_and_the_regime_that_it_lacks(
     ON_A_STUDY[verb](TIMES, regime="strong")
 
     with pytest.raises(sc.InputError, match="regime='strong'"):
-        ON_A_STUDY[verb](TIMES)
+        ON_A_STUDY[verb]({1: [100.0, 101.0], 2: [100.0, 99.0], 4: [101.0, 102.0], 8: [102.0, 102.5]})
 
 
 def test_the_version_is_written_once() -> None:
@@ -137,4 +137,4 @@ def test_a_mapping_is_a_study_wherever_one_is_taken() -> None:
     assert sc.fit(seconds, regime="strong").laws
     assert sc.diagnose(seconds, regime="strong").causes
     with pytest.raises(sc.InputError, match="regime='strong'"):
-        sc.tabulate(seconds)
+        sc.tabulate({1: [10.0], 2: [10.1]})

@@ -54,9 +54,9 @@ def test_one_curve_or_all_of_them() -> None:
 
 def test_messages_name_options_as_the_caller_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(sc.InputError, match="say regime='strong'"):
-        sc.load(TRUTH)
+        sc.load({1: [8.0], 2: [8.1]})
     table = tmp_path / "t.csv"
-    table.write_text("K,seconds\n1,8\n2,4.2\n")
+    table.write_text("K,seconds\n1,8\n2,8.2\n")
     assert run(["table", str(table)]) == 2
     assert "say --regime strong" in capsys.readouterr().err
 

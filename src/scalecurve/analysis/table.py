@@ -134,16 +134,21 @@ class SpeedupTable(Result):
             return Answer(
                 decision=f"{use}: efficiency is {percent(last.efficiency.value)} there{self._threshold_words()}.",
                 confidence=self._confidence(self.no_bend),
-                reason=f"The speedup is {last.speedup.value:.4g}; no measured K is past the bend ({rule_words(self)}).",
+                reason=f"The speedup is {last.speedup.value:.4g}; no measured K is past the bend ({rule_words(self)})."
+                + self._baseline_words(),
                 next=f"`scalecurve forecast --at {2 * last.k}` says what twice as many would give",
             )
         fastest = max(self.rows, key=lambda row: row.speedup.value)
         return Answer(
             decision=self._decision(self.row(self.bend.k)),
             confidence=self._confidence(self.bend.probability),
-            reason=f"The speedup peaks at {fastest.speedup.value:.4g} with {workers_text(fastest.k, self.k_unit)}.",
+            reason=f"The speedup peaks at {fastest.speedup.value:.4g} with {workers_text(fastest.k, self.k_unit)}."
+            + self._baseline_words(),
             next="`scalecurve diagnose` on the same file says why it bends",
         )
+
+    def _baseline_words(self) -> str:
+        return "" if self.baseline_k == 1 else f" The baseline is K0 = {self.baseline_k}."
 
     def _decision(self, bent: TableRow) -> str:
         """The largest K before the bend, with what the step to the bend gives."""
@@ -171,7 +176,9 @@ class SpeedupTable(Result):
         if chance is None:
             return "Single runs give no probability."
         others = [f"{k:,} ({percent(share)})" for k, share in self.bend.neighbours] if self.bend else []
-        return f"Probability {chance_words(chance)}{'; it could also bend at ' + ', '.join(others) if others else ''}."
+        return (
+            f"Probability {chance_words(chance)}{'; the limit could also be ' + ', '.join(others) if others else ''}."
+        )
 
     def body(self) -> Document:
         unit = f" ({self.unit})" if self.unit and self.quantity is not Quantity.SECONDS else ""

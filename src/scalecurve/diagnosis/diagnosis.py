@@ -74,6 +74,7 @@ CHANCES = (
     (0.0, "the likeliest"),
 )  # fmt: skip
 SURE = 0.9
+WORTH_A_REMEDY = 0.75  # the chance from which work on the cause comes before another measurement
 _POP_ROWS = (
     ("global efficiency", "global_efficiency"),
     ("- parallel efficiency", "parallel_efficiency"),
@@ -210,7 +211,8 @@ class Diagnosis(Result):
     def answer(self) -> Answer:
         if self.reason is not None:
             return Answer(decision=self.sentence, next=self.remedy)
-        following = (self.separate_by if self.cause in FAMILIES else None) or self.remedy
+        open_question = self.cause in FAMILIES or self.probability < WORTH_A_REMEDY
+        following = (self.separate_by if open_question else None) or self.remedy
         reason = self.evidence[0] if self.evidence else None
         return Answer(decision=self.sentence, confidence=self._how_sure(), reason=reason, next=following)
 

@@ -76,8 +76,8 @@ def test_a_fault_names_the_dropped_file_and_not_where_we_put_it() -> None:
     assert "/" not in found["error"].partition("mine.csv")[0]
 
 
-def test_the_regime_is_never_guessed() -> None:
-    status, found = asked("data/table", text=CSV)
+def test_times_that_do_not_fall_show_no_regime() -> None:
+    status, found = asked("data/table", text="K,seconds\n1,2\n2,2\n4,2.1\n")
     assert status == 422
     assert "regime" in found["error"]
 

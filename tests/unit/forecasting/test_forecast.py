@@ -300,7 +300,7 @@ def test_a_range_of_worker_counts_as_text() -> None:
 def test_the_repr_says_the_answer_in_one_line() -> None:
     text = repr(forecast(strong_study(), at=[128, 4096]))
 
-    assert text == "128 gpus would take 114.2 ms (91 ms to 134.4 ms), no faster than 64."
+    assert text == "128 GPUs would take 114.2 ms (91 ms to 134.4 ms), no faster than 64."
 
 
 def test_a_full_node_may_be_followed_by_another_that_does_as_much() -> None:
