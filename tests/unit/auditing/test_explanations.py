@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,8 @@ def printed_codes() -> Iterator[str]:
                 name = node.func.id if isinstance(node.func, ast.Name) else ""
                 if name in MAKERS:
                     yield str(node.args[0].value)
+    yield from tomllib.loads((SOURCE / "measurement" / "findings.toml").read_text())
+    yield from re.findall(r'\bcode = "([a-z-]+)"', (SOURCE / "formats" / "readers.toml").read_text())
 
 
 def test_every_code_is_explained_and_none_is_left_over() -> None:
