@@ -208,7 +208,8 @@ class Diagnosis(Result):
         if isinstance(cores, int | float):
             return f"other programs used {cores:.1f} of your cores"
         code = next(iter(found), "oversubscribed")
-        return DISTURBANCES[code].format(**found.get(code, {}))
+        places = found.get(code, {}).get("k") or [self.by_k[-1].k]
+        return f"{DISTURBANCES[code].format(**found.get(code, {}))} (K = {', '.join(map(str, places))})"
 
     @property
     def answer(self) -> Answer:

@@ -387,8 +387,8 @@ def _packing_finding(
     together = format_money(packed.total(tariff, point.k, point.seconds.value), tariff.currency)
     message = (
         f"packed {packed.lanes(point.k)} at a time with K = {point.k} each, the {campaign.jobs} jobs take "
-        f"{format_seconds(elapsed)} and {together} on {workers_text(largest.k, curve.k_unit)}; one after another on all "
-        f"of them {format_seconds(largest.elapsed.value)} and {alone}"
+        f"{format_seconds(elapsed)} and {together} on {workers_text(largest.k, curve.k_unit)}; one after another on "
+        f"all of them {format_seconds(largest.elapsed.value)} and {alone}"
     )
     yield info("pack-jobs", message, k=point.k, fleet=largest.k, remedy=f"--fleet {largest.k} shows every K")
 
