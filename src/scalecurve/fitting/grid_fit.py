@@ -39,6 +39,7 @@ from scalecurve.formats.loading import SetLike, as_study_set
 from scalecurve.study import Quantity, Regime, StudySet
 from scalecurve.study.study import PLACEMENT
 from scalecurve.units import format_count, level_faults
+from scalecurve.words import unit_words
 
 HOLD = (0.7,)
 SHOWN_MODELS = 5
@@ -155,7 +156,7 @@ class GridFit(Result):
 
     def _isoefficiency_blocks(self, hold: float) -> list[Block]:
         own = [row for row in self.isoefficiency if row.hold == hold]
-        head = [f"K ({self.k_unit})", "N", "low", "high", *(f"N ~ {name}" for name in THEORIES), ""]
+        head = [f"K ({unit_words(self.k_unit)})", "N", "low", "high", *(f"N ~ {name}" for name in THEORIES), ""]
         cells: list[list[str | None]] = []
         for row in own:
             ends = (None, None, None) if row.size is None else (row.size.value, row.size.low, row.size.high)

@@ -35,6 +35,7 @@ from scalecurve.units import (
     format_seconds_range,
     level_faults,
 )
+from scalecurve.words import unit_words, workers_text
 
 GREY, FARTHEST = 4.0, 16.0  # times the measured range, as in `forecast`
 
@@ -78,7 +79,9 @@ class GridForecast(Result):
             return Answer(decision="No size and K asked for is near enough to the measured ones to forecast.")
         shown, between = _time_words(self.quantity)
         e = f", efficiency {row.efficiency.value:.0%}" if row.efficiency else ""
-        decision = f"At size {format_count(row.size)} on {row.k} {self.k_unit} T is {shown(row.time.value)}{e}."
+        decision = (
+            f"At size {format_count(row.size)} on {workers_text(row.k, self.k_unit)} T is {shown(row.time.value)}{e}."
+        )
         sure = f"T lies within {between(row.time.low or 0.0, row.time.high or 0.0)} at {self.level:.0%}."
         return Answer(decision=decision, confidence=sure, next=None if not row.grey else "measure nearer to this point")
 
@@ -105,7 +108,7 @@ class GridForecast(Result):
             note = "refused" if row.time is None else "grey" if row.grey else ""
             cells.append([format_count(row.size), str(row.k), *texts, note])
         what = "T" if self.quantity is Quantity.SECONDS else "T (of one unit of work)"
-        head = ["size", f"K ({self.k_unit})", what, "interval", "E", "interval", ""]
+        head = ["size", f"K ({unit_words(self.k_unit)})", what, "interval", "E", "interval", ""]
         caption = f"Intervals at {self.level:.0%}, {AVERAGED}"
         return Document(f"Forecast of {self.name}", (table(head, cells, caption=caption), FindingList(self.findings)))
 
