@@ -96,7 +96,8 @@ def measured(program: str, folder: Path, python: str) -> Row:
     begin, load = time.time(), os.getloadavg()[0]
     try:
         done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=LONGEST_SECONDS)
-        said, code = done.stdout or done.stderr, done.returncode
+        refused = [line for line in done.stderr.splitlines() if line.startswith("scalecurve: ")]
+        said, code = done.stdout or "\n".join(refused), done.returncode
     except subprocess.TimeoutExpired:
         said, code = f"no answer after {LONGEST_SECONDS} s", -1
     study = json.loads(out.read_text()) if out.exists() else {}
