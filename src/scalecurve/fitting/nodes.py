@@ -1,8 +1,8 @@
 """Whole nodes as a term of their own: what more nodes give where the measured K say little or nothing of the network.
 
 From one node on, performance grows as the number of nodes to a power: the one measured between nodes where two or more
-of them were, else one from `ACROSS`.  A node may be full (memory, cores) and yet two do twice as much, or the network may
-eat it.  The point goes part of the way to that term, and the interval holds both.
+of them were, else one from `ACROSS`.  A node may be full (memory, cores) and yet two do twice as much, or the network
+may eat it.  The point goes part of the way to that term, and the interval holds both.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ class SurfacePoints:
 
     def part(self, chosen: npt.NDArray[np.bool_]) -> SurfacePoints:
         """Some of the points; the noise stays that of all."""
-        columns = (self.size, self.k, self.log_time, self.runs)
-        return SurfacePoints(*(column[chosen] for column in columns), self.noise, self.freedom)
+        size, k, log_time, runs = (own[chosen] for own in (self.size, self.k, self.log_time, self.runs))
+        return SurfacePoints(size, k, log_time, runs, self.noise, self.freedom)
 
     def doublings_beyond(self, size: Array, k: Array) -> Array:
         """How many doublings each (size, k) lies outside the measured ranges."""
