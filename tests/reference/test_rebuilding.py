@@ -68,6 +68,7 @@ def test_a_rebuilt_calibration_forecasts_a_curve_of_the_same_kind(rebuilt: Any) 
 
     row = sc.forecast(below, at=[64], regime="strong", calibration=Calibration.from_dict(rebuilt)).rows[-1]
 
-    assert row.low is not None and row.high is not None
+    assert row.low is not None
+    assert row.high is not None
     assert row.low < times[64] < row.high
     assert row.value == pytest.approx(times[64], rel=0.15)
