@@ -246,10 +246,7 @@ def _backtest(points: SurfacePoints) -> GridBacktest | None:
     inner = (points.size < points.size.max()) & (points.k < points.k.max())
     if inner.sum() < FEWEST_POINTS or min(len(set(own[inner])) for own in (points.size, points.k)) < 2:
         return None
-    rest = SurfacePoints(
-        points.size[inner], points.k[inner], points.log_time[inner], points.runs[inner], points.noise, points.freedom
-    )
-    rows = fit_surface(rest).quantiles(points.size[~inner], points.k[~inner], 0.9)
+    rows = fit_surface(points.part(inner)).quantiles(points.size[~inner], points.k[~inner], 0.9)
     slack = normal_width(0.9) * (points.noise or 0.0) / np.sqrt(points.runs[~inner])
     measured = points.log_time[~inner]
     inside = (rows[:, 1] - slack <= measured) & (measured <= rows[:, 2] + slack)
