@@ -181,7 +181,7 @@ def test_a_deadline_no_k_can_meet_names_the_best_possible() -> None:
 
 
 def test_a_budget_below_one_job() -> None:
-    with pytest.raises(InputError, match=r"budget does not pay for one job .*250.00 USD, at K = 1"):
+    with pytest.raises(InputError, match=r"budget does not pay for one job .*250.00 USD, on 1 GPU"):
         cost(amdahl(1, 2), 2.5, budget=100)
 
 
