@@ -41,6 +41,7 @@ from tools.accuracy_page import accuracy_headlines, accuracy_summary
 from tools.audit_rules_page import rules_page
 from tools.findings_page import findings_page
 from tools.formats_page import formats_page
+from tools.items_page import items_page
 from tools.json_page import json_page, schemas_file
 from tools.man_pages import man_pages
 from tools.notebook_page import notebook
@@ -92,6 +93,7 @@ def generated_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "reference" / "cli.md", cli_reference()
     yield ROOT / "docs" / "reference" / "audit-rules.md", DO_NOT_EDIT + rules_page()
     yield ROOT / "docs" / "reference" / "findings.md", DO_NOT_EDIT + findings_page()
+    yield ROOT / "docs" / "course" / "items.md", DO_NOT_EDIT + items_page()
     yield ROOT / "docs" / "reference" / "formats.md", DO_NOT_EDIT + formats_page()
     yield ROOT / "docs" / "reference" / "json.md", DO_NOT_EDIT + json_page()
     yield ROOT / "docs" / "reference" / "schemas.json", schemas_file()
