@@ -37,6 +37,7 @@ from scalecurve.laws import Law, every_law
 from scalecurve.laws.terms import TERMS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from bench import real_programs
 from tools.accuracy_page import accuracy_headlines, accuracy_summary
 from tools.audit_rules_page import rules_page
 from tools.findings_page import findings_page
@@ -104,6 +105,7 @@ def generated_pages() -> Iterator[tuple[Path, str]]:
     for name, text in man_pages():
         yield ROOT / "docs" / "man" / name, text
     yield ROOT / "docs" / "reliability.md", DO_NOT_EDIT + reliability_page()
+    yield ROOT / "docs" / "real-programs.md", DO_NOT_EDIT + real_programs.page()
     for law in every_law():
         if not law.name.endswith("-weak"):
             yield ROOT / "docs" / "laws" / f"{law.name}.md", law_page(law)
