@@ -23,9 +23,7 @@ CURVES = {
     "tutorial-forecast.svg": ["forecast", STUDY, "-q", "--plot"],
 }
 SCREENS = {"desk": (1440, 900), "phone": (390, 844)}
-CHART_ONLY = (
-    ".left-half, .top, .share, .behind, .why { display: none !important; } .split { display: block !important; }"
-)
+CHART_ONLY = ".left-half, .top, .share, .behind, .why { display: none !important; } .split { display: block; }"
 CHROMIUM = os.environ.get("SCALECURVE_CHROMIUM", "/usr/bin/chromium")
 
 
