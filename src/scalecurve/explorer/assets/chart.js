@@ -244,7 +244,7 @@ class Drawing {
     this.right = width - 14;
     this.x = scale(spec.x, xValues, this.left + 6, this.right - 6, 46);
     this.notes = this.noteRows();
-    this.top = 8 + this.notes.count * LINE;
+    this.top = 8 + Math.max(this.notes.count, spec.tall ? 2 : 0) * LINE; // the one chart of a view keeps its place while names move
     this.bottom = this.top + plot;
     this.height = this.bottom + foot;
     this.y = scale(spec.y, yValues, this.bottom, this.top, 42);
