@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import islice
-
-import regex
+from typing import Any
 
 from scalecurve.errors import Fault, InputError
 
@@ -24,6 +23,8 @@ def fault_in(pattern: str, where: str, remedy: str, *, fewest: int = 1, most: in
     """What is wrong with a pattern before it is searched: its length, its form, or how many groups it has."""
     if len(pattern) > MOST_PATTERN:
         return Fault(f"the pattern has more than {MOST_PATTERN} characters", where, pattern, remedy)
+    import regex
+
     try:
         groups = _compiled(pattern).groups
     except (regex.error, OverflowError, RecursionError, MemoryError) as problem:
@@ -34,7 +35,9 @@ def fault_in(pattern: str, where: str, remedy: str, *, fewest: int = 1, most: in
     return Fault(f"the pattern has {groups or 'no'} group{'s' * (groups > 1)}{wanted}", where, pattern, remedy)
 
 
-def _compiled(pattern: str) -> regex.Pattern[str]:
+def _compiled(pattern: str) -> Any:
+    import regex  # here, as most files are read without a pattern
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about forms that a later version may read differently
         return regex.compile(pattern, regex.MULTILINE)
