@@ -110,7 +110,7 @@ class Numbers:
 class CellGrid:
     """A table: the headers as written, the cells by column (text, or an array of numbers), the line of each row.
 
-    `caption` is the text above and below it, which may state a unit.
+    `caption` is the text above and below it, which may state a unit; `delimiter` parts the cells of a line of text.
     """
 
     headers: tuple[str, ...]
@@ -118,6 +118,7 @@ class CellGrid:
     lines: Sequence[int]
     row_word: str = "line"
     caption: str = ""
+    delimiter: str | None = None
 
     @property
     def rows(self) -> int:

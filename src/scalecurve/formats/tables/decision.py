@@ -446,7 +446,8 @@ def mark_of(grid: CellGrid) -> DecimalMark:
                 cells += column
                 numeric.append(column)
     mark = decimal_mark(cells)
-    is_parted = mark is DecimalMark.UNKNOWN and (all(map(only_parted, numeric)) or _parts_thousands(grid, numeric))
+    parts_all = grid.delimiter != ";" and all(map(only_parted, numeric))  # where ; parts cells, a comma parts decimals
+    is_parted = mark is DecimalMark.UNKNOWN and (parts_all or _parts_thousands(grid, numeric))
     return DecimalMark.POINT if is_parted else mark
 
 
