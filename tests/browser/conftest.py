@@ -65,6 +65,7 @@ def open_page(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(120_000)  # a busy machine is slow, not wrong
         page.on("console", lambda message: heard.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: heard.append(str(error)))
         page.goto(address + hash)
