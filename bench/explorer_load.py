@@ -21,6 +21,8 @@ from typing import Any
 
 from bench.reliability import record
 
+LIMIT = 4 * 1024 * 1024  # bytes of a body
+RESTARTS = 5
 LARGE = "gpus,seconds\n" + "".join(f"{k},{1 / k + 0.0001 * i:.6f}\n" for k in range(1, 200) for i in range(40))
 
 
@@ -96,6 +98,8 @@ async def drive(client: Client, process: int, requests: int, clients: int) -> di
     ]
     await asyncio.sleep(0.2)
     beside = [await client.ask("training/choices", b"{}" + b" " * rng.randrange(1_000_000)) for _ in range(20)]
+    full = b'{"text": "' + b"x" * (LIMIT - 12) + b'"}'  # a body of just the limit, and one byte more
+    limits = await asyncio.gather(*(client.ask("data/table", full + b" " * over) for over in (0, 0, 0, 1, 1, 1)))
     dawdlers = [asyncio.create_task(client.dawdle()) for _ in range(50)]
     meanwhile = [await client.ask("training/choices", b"{}" + b" " * rng.randrange(1_000_000)) for _ in range(20)]
     dropped = await asyncio.gather(*dawdlers)
@@ -113,6 +117,8 @@ async def drive(client: Client, process: int, requests: int, clients: int) -> di
         "beside_two_slow_questions_unanswered": sum(status != 200 for status, _ in beside),
         "beside_two_slow_questions_median_seconds": round(median(taken for _, taken in beside), 3),
         "beside_fifty_slow_clients_unanswered": sum(status != 200 for status, _ in meanwhile),
+        "bodies_at_the_limit_unanswered": sum(status != 422 for status, _ in limits[:3]),
+        "bodies_beyond_the_limit_unanswered": sum(status != 413 for status, _ in limits[3:]),
         "slow_clients_dropped_after_seconds": round(max(dropped), 1),
         "requests": len(statuses),
         "requests_unanswered": sum(status not in (200, 422) for status in statuses),
@@ -121,8 +127,30 @@ async def drive(client: Client, process: int, requests: int, clients: int) -> di
         "memory_growth_of_the_later_part": round(levels[-1] / early - 1, 4),
     }
     unanswered = sum(count for name, count in figures.items() if name.endswith("_unanswered"))
-    tried = len(crowd) + len(beside) + len(meanwhile) + len(statuses)
+    tried = len(crowd) + len(beside) + len(meanwhile) + len(limits) + len(statuses)
     return {"tried": tried, "failed": unanswered, **figures}
+
+
+async def restarted(command: list[str]) -> dict[str, Any]:
+    """A server started again and again on one port: the old link is refused, the new one answers, and neither output
+    nor an answer's headers hold a token beside the line that prints the address and the cookie."""
+    port, old, refused, answered, told = "0", None, 0, 0, 0
+    for _ in range(RESTARTS):
+        process = subprocess.Popen(
+            [*command, "--port", port], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        client = Client(re.findall(r"http://\S+", process.stdout.readline() if process.stdout else "")[0])
+        answered += (await client.ask("training/choices", b"{}"))[0] == 200
+        refused += old is not None and (await old.ask("training/choices", b"{}"))[0] == 401
+        process.terminate()
+        told += client.token in process.communicate()[0]
+        old, port = client, str(client.port)
+    return {
+        "restarts": RESTARTS,
+        "restarts_new_link_unanswered": RESTARTS - answered,
+        "restarts_old_link_accepted": RESTARTS - 1 - refused,
+        "restarts_token_in_log": told,
+    }
 
 
 def main() -> None:
@@ -130,8 +158,8 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--clients", type=int, default=200)
     chosen = parser.parse_args()
-    command = [sys.executable, "-m", "scalecurve", "explore", "--no-open", "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "scalecurve", "explore", "--no-open"]
+    process = subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline() if process.stdout else ""
         address = re.search(r"http://\S+", line)
@@ -141,6 +169,8 @@ def main() -> None:
     finally:
         process.terminate()
         process.wait()
+    figures |= asyncio.run(restarted(command))
+    figures["failed"] += sum(count for name, count in figures.items() if name.startswith("restarts_"))
     print(json.dumps(figures, indent=1))
     asked = f"--requests {chosen.requests} --clients {chosen.clients}"
     record("explorer", figures, f"python -m bench.explorer_load {asked}")

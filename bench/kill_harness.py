@@ -2,8 +2,10 @@
 
 Every trial measures a job that hides (no environment, own session, two forks), kills the tool, its watchdog or both,
 and then resumes.  Counted are runs that were reported and are not on the disk, runs that the resumed study does not
-hold, processes that outlive the tool, and files left behind.  `--record` writes the figures to bench/reliability.json,
-from which docs/reliability.md is made.
+hold, studies that `load` refuses at a moment when runs are on the disk (sampled before and after the kill),
+processes that outlive the tool, and files left behind.  With Slurm, `--submit` and `--collect` are killed too.  A run
+may be made in parts: `--figures` keeps the counts of a part, `--sum` adds them up.  `--record`
+writes the figures to bench/reliability.json, from which docs/reliability.md is made.
 """
 
 from __future__ import annotations
@@ -28,13 +30,17 @@ from typing import Any
 
 from bench.reliability import add_options, figures_of, record, runs_of
 from scalecurve.cli.main import run
+from scalecurve.errors import ScalecurveError
+from scalecurve.formats.loading import load
 from scalecurve.study.file import read_study
 
-KINDS = ("lost", "orphans", "leftovers", "hang", "resume", "preparation")
+KINDS = ("lost", "unreadable", "orphans", "leftovers", "hang", "resume", "preparation")
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENCE_SECONDS = 30.0
 HIDING = "(setsid env -i sh -c '(env -i sleep {mark} &)' > /dev/null 2>&1 &); env -i sleep 0.02"
 """A job of some 30 ms that leaves a daemon behind, which nothing but its ancestry ties to the job."""
+QUICK = "(setsid env -i sh -c '(env -i sleep {mark} &)' > /dev/null 2>&1 &); :"
+"""The same in a few milliseconds: such launches are made at once and read afterwards."""
 RANK = "env -i sh -c 'sleep 0.1; :' {mark}"
 """A rank of MPI: mpirun itself waits for whatever keeps the connections of a rank open, so it leaves nothing behind."""
 FUNCTION = """
@@ -45,9 +51,11 @@ def work(rank, size, mark):
     time.sleep(0.05)
 """
 SCENARIOS = ("measure", "resume", "extend", "setup", "launch", "watchdog", "both", "early")
+QUEUED = ("submit", "collect")
 """`launch`: at a launch.  `both`: the tool and its watchdog at once.  `early`: before any run is complete."""
 LAUNCHERS = {
     "local": (),
+    "short": (),
     "mpi": ("--launcher", "mpi", "--size-check", "off"),
     "slurm": ("--launcher", "slurm", "--size-check", "off"),
     "ray": ("--launcher", "ray"),
@@ -79,7 +87,7 @@ class Trial:
             return [*words, *more, "--", "kill_job:work", self.mark]
         if self.launcher == "slurm":  # what a step leaves on a node is Slurm's to end; its jobs are ours
             return [*words, *more, "--", "/bin/sh", "-c", "sleep 0.1", self.mark, "{workers}"]
-        job = RANK if self.launcher == "mpi" else HIDING
+        job = {"mpi": RANK, "short": QUICK}.get(self.launcher, HIDING)
         return [*words, *more, "--", "/bin/sh", "-c", job.format(mark=self.mark), "job", "{workers}"]
 
     def start(self, words: list[str], log: str) -> int:
@@ -149,11 +157,15 @@ def awaited(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) ->
 
 def faults_of(trial: Trial) -> Iterator[str]:
     """Kill once and say what went wrong; nothing when all is well."""
-    repeats = 4
+    repeats = 24 if trial.launcher == "short" else 4
     if trial.launcher in ("ray", "dask"):
         (trial.folder / "kill_job.py").write_text(FUNCTION)
         repeats = 2 if trial.launcher == "dask" else 1
-    first = trial.words(repeats)
+    first = trial.words(repeats, *(["--submit"] if trial.scenario == "submit" else ()))
+    if trial.scenario == "collect":
+        if (code := ended(trial.start(trial.words(repeats, "--submit"), "before.log"))) != 0:
+            yield f"preparation: exit code {code}"
+        first = ["measure", "--collect", str(trial.out)]
     if trial.scenario in ("resume", "extend"):
         repeats = max(2, repeats)
         code = ended(trial.start(trial.words(repeats // 2), "before.log"))
@@ -163,6 +175,7 @@ def faults_of(trial: Trial) -> Iterator[str]:
     before = trial.runs_on_disk()
     tool = trial.start(first, "killed.log")
     targets, number = aim(trial, tool)
+    yield from unreadable(trial)
     for target in targets:
         with suppress(ProcessLookupError):
             os.kill(target, number)
@@ -171,15 +184,40 @@ def faults_of(trial: Trial) -> Iterator[str]:
         yield f"hang: the tool did not end after {signal.Signals(number).name}"
     if trial.scenario == "watchdog" and code == 2 and not trial.out.exists():
         yield "lost: no study after the watchdog was killed"
+    yield from unreadable(trial)
     yield from losses(trial, before)
     yield from faults_after_resuming(trial, repeats)
+
+
+def unreadable(trial: Trial) -> Iterator[str]:
+    """Whether the study cannot be read at this moment although it holds a time."""
+    if not any(run.get("value") is not None for run in trial.runs_on_disk()):
+        return
+    try:
+        load(trial.out)
+    except ScalecurveError as problem:
+        if any(run.get("value") is not None for run in trial.runs_on_disk()):  # not removed meanwhile by its owner
+            yield f"unreadable: {problem}"
+
+
+def collected(trial: Trial, repeats: int) -> int | None:
+    """Submit what is missing and collect until no job is left; the exit code of the last."""
+    code = ended(trial.start(trial.words(repeats, "--submit", "--resume"), "after.log"))
+    deadline = time.monotonic() + 4 * PATIENCE_SECONDS
+    while trial.out.with_name("s.json.work").exists() and time.monotonic() < deadline:
+        time.sleep(1.0)
+        code = ended(trial.start(["measure", "--collect", str(trial.out)], "after.log"))
+    return code
 
 
 def faults_after_resuming(trial: Trial, repeats: int) -> Iterator[str]:
     """Resume, and say which saved runs the study lacks, and which processes, jobs and files are left."""
     saved = trial.runs_on_disk()
     again = "--resume" if saved or trial.chance.random() < 0.5 else "--force"
-    code = ended(trial.start(trial.words(repeats, again), "after.log"))
+    if trial.scenario in QUEUED:
+        code = collected(trial, repeats)
+    else:
+        code = ended(trial.start(trial.words(repeats, again), "after.log"))
     for _ in range(3):  # an engine that does not start on a loaded machine fails a launch: do what the finding says
         if "[failed-runs]" not in (trial.folder / "after.log").read_text():
             break
@@ -227,7 +265,7 @@ def aim(trial: Trial, tool: int) -> tuple[list[int], int]:
     def dogs() -> list[int]:
         return [pid for pid in with_word(str(tool)) if pid != tool]
 
-    longest = {"local": 2.5, "mpi": 4.0, "slurm": 8.0, "ray": 12.0, "dask": 8.0}[trial.launcher]
+    longest = {"local": 2.5, "short": 2.5, "mpi": 4.0, "slurm": 8.0, "ray": 12.0, "dask": 8.0}[trial.launcher]
     if trial.scenario in ("launch", "watchdog", "both", "early"):
         wanted = begun() + (1 if trial.scenario == "early" else chance.randint(1, 3))
         awaited(lambda: begun() >= wanted or over())
@@ -261,7 +299,8 @@ def kill_often(launcher: str, kills: int, chance: random.Random, minutes: float)
     for number in range(kills):
         if time.monotonic() > deadline:
             break
-        scenario = SCENARIOS[number % len(SCENARIOS)]
+        scenarios = (*SCENARIOS, *QUEUED) if launcher == "slurm" else SCENARIOS
+        scenario = scenarios[number % len(scenarios)]
         folder = Path(tempfile.mkdtemp(prefix="kill-"))
         trial = Trial(scenario, launcher, folder, f"{5000 + random.SystemRandom().random():.9f}", chance)
         problems = list(faults_of(trial))

@@ -1,22 +1,26 @@
-"""One job measured beside 0, 0.5, 1, 2 and 4 foreign burners: `python -m bench.load_harness [SWEEPS]`.
+"""One job measured beside 0, 0.5, 1, 2 and 4 foreign burners: `python -m bench.load_harness [SWEEPS] [--minutes 15]`.
 
 The truth comes by another route than the tool's: every worker prints the CPU seconds of its serial and its shared part,
 and T on a quiet machine is the least of their sum along the slowest worker.  A sweep is right when its answer for K = 2
-holds the true speedup, or says that it cannot be said.  Printed is the share of right sweeps at each load.
+holds the true speedup, or says that it cannot be said.  Printed is the share of right sweeps at each load.  Sweeps are
+kept in out/load_harness.jsonl as they are made, and another start goes on with them (`--fresh` forgets them).
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+KEPT = Path(__file__).parents[1] / "out" / "load_harness.jsonl"
 LOADS = (0.0, 0.5, 1.0, 2.0, 4.0)
 SERIAL, SHARED = 200_000, 4_000_000
 JOB = f"""
@@ -53,6 +57,17 @@ class SweepAnswer:
     load: float
     bounds: tuple[float, float] | None
     paths: dict[int, list[float]]
+
+
+def kept_answers() -> list[SweepAnswer]:
+    """The sweeps of earlier starts."""
+    rows = [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.exists() else []
+    return [
+        SweepAnswer(
+            row["load"], row["bounds"] and tuple(row["bounds"]), {int(k): own for k, own in row["paths"].items()}
+        )
+        for row in rows
+    ]
 
 
 @contextmanager
@@ -92,11 +107,26 @@ def sweep(load: float, folder: Path, seed: int) -> SweepAnswer:
 
 
 def main() -> None:
-    sweeps = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    order = [LOADS[i % len(LOADS)] for i in range(sweeps)]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sweeps", type=int, nargs="?", default=100)
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no further sweep after this long")
+    parser.add_argument("--fresh", action="store_true", help="forget the sweeps of earlier starts")
+    options = parser.parse_args()
+    order = [LOADS[i % len(LOADS)] for i in range(options.sweeps)]
     random.Random(1).shuffle(order)
-    with tempfile.TemporaryDirectory() as name:
-        answers = [sweep(load, Path(name), seed) for seed, load in enumerate(order)]
+    if options.fresh:
+        KEPT.unlink(missing_ok=True)
+    answers, deadline = kept_answers(), time.monotonic() + 60 * options.minutes
+    KEPT.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as name, KEPT.open("a") as file:
+        for seed in range(len(answers), options.sweeps):
+            if time.monotonic() > deadline:
+                break
+            answers.append(sweep(order[seed], Path(name), seed))
+            file.write(json.dumps(vars(answers[-1])) + "\n")
+            file.flush()
+    if not answers:
+        raise SystemExit("no sweep was made")
     least = {k: min(path for answer in answers for path in answer.paths[k]) for k in (1, 2)}
     truth = least[1] / least[2]
     print(f"S(2) on a quiet machine, from CPU time: {truth:.3f}")

@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import urlencode
 
 from scalecurve.cli.main import run
 
@@ -22,6 +23,7 @@ CURVES = {
     "tutorial-forecast.svg": ["forecast", STUDY, "-q", "--plot"],
 }
 SCREENS = {"desk": (1440, 900), "phone": (390, 844)}
+CHART_ONLY = ".left-half, .top, .share, .behind, .why { display: none !important; } .split { display: block; }"
 CHROMIUM = os.environ.get("SCALECURVE_CHROMIUM", "/usr/bin/chromium")
 
 
@@ -57,7 +59,7 @@ def explorer() -> None:
         for name, (width, height) in SCREENS.items():
             for theme in ("light", "dark"):
                 tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
-                for view in ("training", "laws", "data", "mechanisms"):
+                for view in ("lesson", "training", "laws", "data", "mechanisms"):
                     tab.goto(page.as_uri())
                     tab.wait_for_selector("#main .view")
                     tab.locator(f"#tab-{view}").click()
@@ -74,6 +76,34 @@ def explorer() -> None:
         browser.close()
 
 
+def lesson() -> None:
+    """The lesson while its sliders move, as a short animation: the critical batch falls, then the model grows."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    falling = [{"N": 70e9, "critical": 6e7 * (2e5 / 6e7) ** (step / 14), "P": 4096} for step in range(15)]
+    growing = [{"N": 7e9 * 25 ** (step / 9), "critical": 4e6, "P": 16384} for step in range(10)]
+    frames = []
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as engine:
+        page = Path(folder) / "lesson.html"
+        run(["explore", "--lesson", "--export", str(page)])
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": 760, "height": 620}, color_scheme="light")
+        tab.goto(page.as_uri())
+        tab.add_style_tag(content=CHART_ONLY)
+        for number, values in enumerate([*falling, *growing]):
+            tab.evaluate("(words) => { location.hash = words; }", "lesson?" + urlencode(values))
+            tab.wait_for_timeout(120)
+            picture = Path(folder) / f"{number}.png"
+            tab.screenshot(path=picture)
+            frames.append(Image.open(picture).convert("RGB"))
+        browser.close()
+    palette = frames[0].quantize(96)
+    frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    pauses = [1200 if place in (0, len(falling) - 1, len(falling), len(frames) - 1) else 220 for place in range(25)]
+    frames[0].save(PICTURES / "lesson.gif", save_all=True, append_images=frames[1:], duration=pauses, loop=0)
+
+
 def main(names: list[str]) -> None:
     os.chdir(ROOT)
     PICTURES.mkdir(exist_ok=True)
@@ -84,6 +114,8 @@ def main(names: list[str]) -> None:
         pages()
     if not names or "explorer" in names:
         explorer()
+    if not names or "lesson" in names:
+        lesson()
 
 
 if __name__ == "__main__":

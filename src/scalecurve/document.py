@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from scalecurve.errors import Fault, InputError, MissingExtra, make_inert, one_line
 from scalecurve.findings import Finding
+from scalecurve.words import spaced
 
 Tone = Literal["plain", "good", "warn", "bad", "muted", "assumed"]
 
@@ -26,6 +27,9 @@ class Cell:
 
     text: str
     tone: Tone = "plain"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", spaced(self.text))
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,9 @@ class Paragraph:
     text: str
     tone: Tone = "plain"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", spaced(self.text))
+
 
 @dataclass(frozen=True)
 class Listing:
@@ -61,6 +68,9 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "caption", self.caption and spaced(self.caption))
 
 
 @dataclass(frozen=True)
@@ -140,6 +150,8 @@ class Answer(JsonRecord):
     next: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("decision", "confidence", "reason"):
+            object.__setattr__(self, name, spaced(getattr(self, name) or "") or None)
         make_inert(self, "decision", "confidence", "reason", "next")
 
     def lines(self) -> tuple[str, ...]:
@@ -148,10 +160,15 @@ class Answer(JsonRecord):
         return tuple(filter(None, (self.decision, support, f"Next: {self.next}" if self.next else "")))
 
 
-def answer_of_doubt(findings: Sequence[Finding]) -> Answer | None:
+def answer_of_doubt(findings: Sequence[Finding], refusal: str = "No K can be recommended") -> Answer | None:
     """The answer where the values cannot be believed; None where nothing speaks against them."""
     doubt = next((finding for finding in findings if finding.code == "implausible"), None)
-    return None if doubt is None else Answer(decision=f"No K can be recommended: {doubt.message}.", next=doubt.remedy)
+    return None if doubt is None else Answer(decision=f"{refusal}: {doubt.message}.", next=doubt.remedy)
+
+
+def answer_unless_slower(findings: Sequence[Finding], refusal: str) -> Answer | None:
+    """As `answer_of_doubt`, but a job that more workers made slower is no reason to say nothing."""
+    return answer_of_doubt([own for own in findings if own.evidence.get("kind") != "slower-everywhere"], refusal)
 
 
 @dataclass(frozen=True)

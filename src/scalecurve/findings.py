@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from scalecurve.errors import make_inert, spelled
+from scalecurve.words import spaced
 
 
 class Severity(StrEnum):
@@ -38,6 +39,7 @@ class Finding:
     def __post_init__(self) -> None:
         if self.remedy:
             object.__setattr__(self, "remedy", spelled(self.remedy))
+        object.__setattr__(self, "message", spaced(self.message))
         make_inert(self, "code", "message", "remedy")
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +84,7 @@ class Described(Protocol):
 
 
 def carried(*studies: Described, own: Iterable[Finding] = ()) -> tuple[Finding, ...]:
-    """The findings of the studies behind a result, then those of the result itself, each once.
+    """The findings of a result, then those of the studies behind it, each once.
 
     A finding of only one of several studies gets the name of that study.
     """
@@ -91,4 +93,4 @@ def carried(*studies: Described, own: Iterable[Finding] = ()) -> tuple[Finding, 
         having = [study.name for study in studies if any((one.code, one.message) == key for one in study.findings)]
         if len(having) < len(studies):
             every[key] = replace(item, message=f"{having[0]}: {item.message}")
-    return (*every.values(), *(item for item in own if (item.code, item.message) not in every))
+    return (*(item for item in own if (item.code, item.message) not in every), *every.values())

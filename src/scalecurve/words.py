@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_PERCENT = re.compile(r"(--[\w-]+[ =]\S+)|(?<=\d)%(?!\w)")  # an option keeps what can be typed: --serial 5%
+
 
 def unit_words(k_unit: str) -> str:
     """What a worker is, as people write it: `GPUs` of gpus."""
@@ -33,3 +37,15 @@ def percent(share: float) -> str:
 def chance_words(chance: float) -> str:
     """A probability in percent; no data make one certain, so its ends are `above 99 %` and `below 1 %`."""
     return "above 99 %" if chance > 0.99 else "below 1 %" if chance < 0.01 else percent(chance)
+
+
+def spaced(text: str) -> str:
+    """A text in which a percent sign stands apart from its number: `83 %` of 83%."""
+    return _PERCENT.sub(lambda found: found[1] or " %", text) if "%" in text else text
+
+
+def short_name(name: str, most: int = 32) -> str:
+    """A name for a sentence: cut at a word where it is long."""
+    if len(name) <= most:
+        return name
+    return f"{name[: most - 3].rsplit(' ', 1)[0].rstrip(' ,;:')}..."

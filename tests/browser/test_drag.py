@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,3 +90,54 @@ def test_what_chromium_shows_is_what_the_commands_print(
     if view != "mechanisms":  # its tables hold further sizes and shares, compared above through the questions
         assert [row for row in rows if row and not is_printed(row, lines)] == []
     assert missing_numbers([*shown["summary"], *shown["tiles"]], texts + told + hash) == []
+
+
+SLOW = """(() => {
+  const real = window.fetch;
+  window.fetch = async (...asked) => {
+    if (String(asked[0]).startsWith('/api/')) await new Promise((resolve) => setTimeout(resolve, window.DELAY ?? 0));
+    return real(...asked);
+  };
+})()"""
+# Opens a state and says what the page shows once it is grey, or shortly before the delayed answer comes.
+OPENED = """async (hash) => {
+  window.DELAY = 3000;
+  history.pushState(null, '', hash);
+  window.dispatchEvent(new PopStateEvent('popstate'));
+  const began = performance.now();
+  while (!document.querySelector('#main .view.pending') && performance.now() - began < 2500) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  const taken = performance.now() - began;
+  const view = document.querySelector('#main .view');
+  return {
+    taken,
+    grey: view.classList.contains('pending'),
+    words: view.querySelector('.computing').textContent,
+    saves: [...view.querySelectorAll('[data-share]')].filter((button) => !button.disabled).length,
+    asking: Number(document.documentElement.dataset.asking ?? 0),
+  };
+}"""
+DONE = (
+    "() => !document.querySelector('#main .view.pending') && (document.documentElement.dataset.asking ?? '0') === '0'"
+)
+
+
+def test_what_is_not_yet_recomputed_is_grey_in_every_state(open_page: Callable[..., Any]) -> None:
+    """Laws and mechanisms compute in the page; the other views wait, and must say so with answers delayed by 3 s."""
+    page = open_page("#training")
+    page.evaluate(SLOW)
+    waits, states = [], 0
+    for view in ("training", "data"):
+        for number in range(2 if LONG == 1 else COUNTS[view]):
+            hash, _ = page_state(view, number)
+            seen = page.evaluate(OPENED, hash)
+            page.wait_for_function(DONE, timeout=90_000)
+            states += 1
+            if seen["asking"]:  # a state that was asked before is answered at once
+                waits.append(seen["taken"])
+                assert seen["grey"], hash[:200]
+                assert seen["words"].startswith("computing "), hash[:200]
+                assert seen["saves"] == 0, hash[:200]
+    assert len(waits) > 0.8 * states
+    print(f"grey in {len(waits)} of {states} states, after {statistics.median(waits):.0f} ms (median)")

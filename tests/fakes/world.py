@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scalecurve.measurement.ports import Command, Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.ports import Command, Launch, Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import RunStatus
 
@@ -54,6 +54,9 @@ class FakeRunner:
     ) -> LaunchOutcome:
         self.ran.append(list(commands))
         return self.outcome
+
+    def run_ahead(self, launches: Sequence[Launch]) -> None:
+        return
 
     def capture(self, argv: Sequence[str], *, timeout: float = 30.0) -> tuple[int, str]:
         self.captured.append(tuple(argv))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +18,7 @@ from scalecurve.training.search.search import COARSE
 MODELS = ("llama3-8b", "llama3-70b", "mixtral-8x7b")
 COUNTS = tuple(16 << power for power in range(9))
 ROUNDING = 1 - 1e-9
-GPUS = (64, 512, 2048, 4096, 8192, 16384, 32768)
+EXAMPLE = Path(__file__).parents[2] / "examples" / "course" / "training_sizes.py"
 
 jobs = st.fixed_dictionaries(
     {
@@ -75,8 +77,13 @@ def test_twice_the_critical_batch_costs_half_as_many_tokens_again(job, power):
 @pytest.fixture(scope="module")
 def sizes():
     """7B to 1T on h100-ib400, with the batch chosen up to 16Mi tokens, at some P to 32,768."""
-    job = {"cluster": "h100-ib400", "gpus": GPUS, "batch": "16Mi", "critical_batch": "zhang", "seq": 8192}
-    return [plan_training(nearest_shape(size), **job) for size in (7e9, 13e9, 30e9, 70e9, 175e9, 405e9, 1e12)]
+    return list(runpy.run_path(str(EXAMPLE))["plans"]().values())
+
+
+def test_the_sizes_are_a_picture(sizes, tmp_path):
+    names = runpy.run_path(str(EXAMPLE))
+    names["draw"](dict(zip(names["SIZES"], sizes, strict=True)), str(tmp_path / "sizes.png"))
+    assert (tmp_path / "sizes.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_larger_model_moves_the_cap_to_the_right_and_lifts_the_curve(sizes):

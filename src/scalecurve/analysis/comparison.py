@@ -22,6 +22,7 @@ from scalecurve.findings import Finding, carried
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity
 from scalecurve.units import level_faults
+from scalecurve.words import short_name
 
 _TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
 
@@ -61,10 +62,11 @@ class Comparison(Result):
         worst = max(changed, key=lambda row: abs(math.log(row.value.value)), default=largest)
         change = abs(worst.value.value - 1)
         where = f"at K = {worst.k}" if len(changed) < len(self.rows) else f"at every K, most at K = {worst.k}"
-        decision = f"{self.second} is {worst.verdict} than {self.first} {where}: by {change:.1%}."
+        first, second = short_name(self.first), short_name(self.second)
+        decision = f"{second} is {worst.verdict} than {first} {where}: by {change:.1%}."
         tested = [row for row in self.rows if row.value.low is not None]
         if not changed:
-            decision = f"No difference seen between {self.first} and {self.second} at {len(tested)} K."
+            decision = f"No difference seen between {first} and {second} at {len(tested)} K."
         if not tested:
             decision = f"Cannot tell them apart: each of the {len(self.rows)} K was measured once."
         low, high = worst.value.low, worst.value.high

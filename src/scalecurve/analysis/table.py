@@ -44,7 +44,7 @@ from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.study import is_load, what_scales
 from scalecurve.units import as_number, level_faults
-from scalecurve.words import chance_words, percent, workers_text
+from scalecurve.words import chance_words, percent, unit_words, workers_text
 
 SEED = 7
 STUDENT = "Student's t on the logarithm of the mean"
@@ -189,7 +189,7 @@ class SpeedupTable(Result):
         head += " for all K together (Sidak)" if self.simultaneous else ""
         head += "; S and E of the medians" if self.statistic == "median" else ""
         relative, scaled = self.baseline_k != 1, "scaled S" if self.regime is Regime.WEAK else "S"
-        columns = [Column(f"K ({self.k_unit})"), Column("n", rank=2), Column(self.statistic)]
+        columns = [Column(f"K ({unit_words(self.k_unit)})"), Column("n", rank=2), Column(self.statistic)]
         columns += [Column("interval", meaning=f"interval of the {self.statistic}", rank=3), Column("std", rank=4)]
         columns += [Column(scaled), Column("interval", meaning=f"interval of {scaled}", rank=1)]
         timed = self.quantity is Quantity.SECONDS and self.regime is not Regime.WEAK

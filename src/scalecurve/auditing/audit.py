@@ -34,6 +34,7 @@ from scalecurve.findings import Finding, Severity
 from scalecurve.formats.loading import DataFrame, StudyLike, as_study
 from scalecurve.study import Study
 from scalecurve.units import format_seconds
+from scalecurve.words import unit_words
 
 SOUND, WARNINGS, NOT_PUBLISHABLE = "sound", "warnings", "not publishable"
 WRONG, CONTRADICTORY, UNCHECKED, DOUBTFUL, NOT_STATED = (
@@ -159,7 +160,7 @@ class Audit(Result):
             cells = [(str(p.k), f"{e * p.k:.4g}", f"{e:.3f}", f"{max(0.0, 1 - e):.0%}") for p, e in points]
             k0 = claim.baseline_k
             caption = "Recomputed" if k0 == 1 else f"Recomputed, with S({k0}) = {k0}"
-            details.append(table([f"K ({claim.k_unit})", "S", "E", "idle"], cells, caption=caption))
+            details.append(table([f"K ({unit_words(claim.k_unit)})", "S", "E", "idle"], cells, caption=caption))
         return Document(f"Audit of {claim.name}", tuple(blocks), details=tuple(details))
 
     def _counts(self) -> str:

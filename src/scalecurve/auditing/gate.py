@@ -45,6 +45,7 @@ from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Study
 from scalecurve.study.file import save
 from scalecurve.units import WorkersLike, as_workers, parse_share
+from scalecurve.words import short_name
 
 FALSE_ALARM = 0.01
 DRIFT_ALARM = 0.0005  # per check; thirty checks in a row alarm falsely in less than 1 %
@@ -109,9 +110,9 @@ class Gate(Result):
         detectable = [row.detectable for row in self.regressions if row.detectable is not None]
         tested = sum(check.passed is not None for check in self.checks)
         if not self.checks:
-            return f"PASS {self.name}: nothing to compare with yet"
+            return f"PASS {short_name(self.name)}: nothing to compare with yet"
         extra = f"; a loss of {max(detectable):.1%} at one K would be detected" if detectable else ""
-        return f"PASS {self.name}: {tested} check{'' if tested == 1 else 's'}{extra}"
+        return f"PASS {short_name(self.name)}: {tested} check{'' if tested == 1 else 's'}{extra}"
 
     def records(self) -> list[dict[str, Any]]:
         names = ("kind", "k", "passed", "tests", "loss", "detectable", "p_value", "alpha", "floor", "efficiency")
@@ -139,7 +140,7 @@ class Gate(Result):
             first = str(failed[0] if failed else f"along {self.checks_before} checks, {self.drift}")
             remedy = "measure the new code in a second session, `scalecurve merge` both, and check again"
             return Answer(
-                decision=f"FAIL {self.name}: {first}{more}",
+                decision=f"FAIL {short_name(self.name)}: {first}{more}",
                 confidence=self.promise,
                 reason="The loss is no larger than what another session can do to single K (2 %)."
                 if self.rests_on_one_session

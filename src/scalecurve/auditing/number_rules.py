@@ -12,6 +12,7 @@ from scalecurve.auditing.rule import Hit, rule
 from scalecurve.forecasting.published import place
 from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Treatment
+from scalecurve.words import workers_text
 
 NOISE = 0.01
 
@@ -127,7 +128,8 @@ def speedup_only(claim: Claim) -> Iterator[Hit]:
     if e is not None:
         idle = f"{1 - e:.0%} of the fleet is idle" if e <= 1 else "more than the workers can give"
         yield Hit(
-            f"speedup only: {last.quoted('speedup').rstrip('xX ')}x on {last.k} {claim.k_unit} is E = {e:.2f}, {idle}",
+            f"speedup only: {last.quoted('speedup').rstrip('xX ')}x on {workers_text(last.k, claim.k_unit)} is "
+            f"E = {e:.2f}, {idle}",
             {"k": last.k, "speedup": last.speedup, "efficiency": e},
             credit=0.5,
         )

@@ -163,38 +163,30 @@ def emit(result: Result, output: Output) -> None:
 
         write_atomically(output.file, encode(result, output.format or ending).encode())
     elif not output.quiet and output.format is None:
-        print_out(on_screen(result, screen_of_terminal(verbose=output.verbose), whole=output.verbose), keep_colour=True)
+        from scalecurve.render.terminal import to_terminal
+
+        print_out(to_terminal(result.document(), screen_of_terminal(), whole=output.verbose), keep_colour=True)
     elif not output.quiet:
         print_out(encode(result, output.format or ending))
 
 
-def screen_of_terminal(*, verbose: bool) -> Screen | None:
-    """The terminal of standard output, or COLUMNS of a pipe; None for a pipe, which gets everything uncut.
+def screen_of_terminal() -> Screen:
+    """The terminal of standard output, or COLUMNS of a pipe; a pipe without takes wider tables.
 
     NO_COLOR (https://no-color.org) and TERM=dumb turn colours off.
     """
     import os
 
+    from scalecurve.render.terminal import Screen
+
     is_terminal = sys.stdout.isatty()
     if not is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
-        return None
+        return Screen(wide=True)
     import shutil
-
-    from scalecurve.render.terminal import Screen
 
     size = shutil.get_terminal_size((100, 40))
     colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    height = max(size.lines - 2, 20) if is_terminal and not verbose else None
-    return Screen(width=max(size.columns, 30), height=height, colour=colour)
-
-
-def on_screen(result: Result, screen: Screen | None, *, whole: bool) -> str:
-    """The text of a result for a screen."""
-    from scalecurve.render.terminal import to_terminal, to_text
-
-    if screen is None:
-        return to_text(result.document(), whole=whole) + "\n"
-    return to_terminal(result.document(), screen, whole=whole)
+    return Screen(width=max(size.columns, 30), colour=colour)
 
 
 def print_out(text: str | bytes, *, keep_colour: bool = False) -> None:

@@ -16,7 +16,6 @@ from scalecurve.cli.output import (
     SectionedCommand,
     emit,
     emit_drawn,
-    note,
     output_options,
     plot_option,
     working,
@@ -160,8 +159,6 @@ def forecast(
         with working("forecasting T(N, K)", output):
             grid = sc.forecast_grid(study, size=size, **shared)
         emit_drawn(grid, plot, output)
-        if isinstance(study, StudySet) and any(one.node_size for _, one in study.items()):
-            note("--node-size is not used for T(N, K): forecast one size without --size to use it", output)
         return
     from scalecurve.forecasting.prediction import siblings_in
 

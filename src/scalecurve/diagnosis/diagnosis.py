@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import curve_of, thinned, times_by_k
 from scalecurve.diagnosis import evidence_in_phases, evidence_in_times
 from scalecurve.diagnosis.accounting import ACCEPTABLE, Accounting, PopMetrics
@@ -43,6 +44,7 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
+    answer_unless_slower,
     table,
 )  # fmt: skip
 from scalecurve.errors import Fault, InputError
@@ -50,6 +52,7 @@ from scalecurve.findings import Finding, Severity, info, warning
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Regime, Study
 from scalecurve.study.study import is_load
+from scalecurve.words import unit_words
 
 MOST_DIAGNOSED = 64  # worker counts
 NEGLIGIBLE = 0.03  # a loss below 3 % of the worker-seconds is no bend
@@ -194,7 +197,7 @@ class Diagnosis(Result):
         lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%} of worker time is lost {at}"
         if self.cause != UNDETERMINED:
             probably = "" if self.probability >= SURE else f", probably ({self.probability:.0%})"
-            return f"{_said(self.cause).capitalize()}{probably}: {lost} to {self.meanings[self.cause].split(' (')[0]}."
+            return f"{_said(self.cause).capitalize()}{probably}: {lost}."
         return f"{either([_said(name) for name in self.groups[:3]]).capitalize()}: {lost}."
 
     @property
@@ -205,12 +208,15 @@ class Diagnosis(Result):
         if isinstance(cores, int | float):
             return f"other programs used {cores:.1f} of your cores"
         code = next(iter(found), "oversubscribed")
-        return DISTURBANCES[code].format(**found.get(code, {}))
+        places = found.get(code, {}).get("k") or [self.by_k[-1].k]
+        return f"{DISTURBANCES[code].format(**found.get(code, {}))} (K = {', '.join(map(str, places))})"
 
     @property
     def answer(self) -> Answer:
         if self.reason is not None:
             return Answer(decision=self.sentence, next=self.remedy)
+        if self.counted is None and (doubt := answer_unless_slower(self.findings, "No cause can be named")):
+            return doubt
         open_question = self.cause in FAMILIES or self.probability < WORTH_A_REMEDY
         following = (self.separate_by if open_question else None) or self.remedy
         reason = self.evidence[0] if self.evidence else None
@@ -223,11 +229,14 @@ class Diagnosis(Result):
         likely = self.causes[0]
         if self.cause in FAMILIES:
             own = [f"{c.name} ({c.probability:.0%})" for c in self.causes if c.name in FAMILIES[self.cause]]
-            words = f"{_said(self.cause).capitalize()} is {chance_words(self.probability)} ({self.probability:.0%})"
-            return f"{words}; open is whether it is {either(own)}."
+            return (
+                f"{_said(self.cause).capitalize()}: {self._meaning(self.cause)}; open is whether it is {either(own)}."
+            )
         rest = either([_said(name) for name in self.candidates if name != likely.name][:3])
-        first = f"{_said(likely.name).capitalize()} is {chance_words(likely.probability)}"
-        return f"{first} ({likely.probability:.0%}), else {rest}."
+        return f"{_said(likely.name).capitalize()} is {self._meaning(likely.name)}; else it is {rest}."
+
+    def _meaning(self, cause: str) -> str:
+        return self.meanings[cause].split(" (")[0]
 
     @property
     def ruled_out(self) -> tuple[str, ...]:
@@ -284,7 +293,9 @@ class Diagnosis(Result):
             [str(row.k), f"{row.efficiency:.2f}", *(_interval(row.worker_time[part]) for part in parts)]
             for row in self.by_k
         ]
-        return table([f"K ({self.k_unit})", "E", *parts], rows, caption="Shares of worker time, 90 % intervals")
+        return table(
+            [f"K ({unit_words(self.k_unit)})", "E", *parts], rows, caption="Shares of worker time, 90 % intervals"
+        )
 
     def _shares(self) -> Block:
         shown = [c for c in self.causes if c.name in self.candidates or c.share_high >= SMALL_SHARE]
@@ -293,7 +304,7 @@ class Diagnosis(Result):
             for row in self.by_k
         ]
         caption = "Shares of the lost worker-time at each K"
-        return table([f"K ({self.k_unit})", "E", *(c.name for c in shown)], rows, caption=caption)
+        return table([f"K ({unit_words(self.k_unit)})", "E", *(c.name for c in shown)], rows, caption=caption)
 
     def _pop(self) -> Block:
         cells = []
@@ -388,7 +399,7 @@ def diagnose(
         by_k=rows,
         counted=counted,
         evidence=tuple(_evidence(study, weighed, extra)),
-        findings=(*study.findings, *_findings(study, weighed, verdict.candidates), *extra.findings),
+        findings=(*doubts(study), *study.findings, *_findings(study, weighed, verdict.candidates), *extra.findings),
     )
     disturbed = any(finding.code in DISTURBANCES for finding in result.findings)
     if disturbed or any(run.oversubscribed for run in study.runs if run.counts):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import thinned
 from scalecurve.document import (
     Answer,
@@ -20,6 +21,7 @@ from scalecurve.document import (
     Paragraph,
     Result,
     and_list,
+    answer_of_doubt,
     table,
 )
 from scalecurve.errors import Fault, InputError, Undecided
@@ -74,13 +76,15 @@ class Fits(Result):
 
     @property
     def answer(self) -> Answer:
+        if doubt := answer_of_doubt(self.findings, "No law can be chosen"):
+            return doubt
         codes = {finding.code: finding for finding in self.findings}
         best = self.laws[0]
         share = [(name, e) for name, e in best.parameters.items() if not name.endswith("_at_one")]
         values = ", ".join(f"{name} {_percent(e.value)}" for name, e in share)
         if len(self.tied) > 1:
             way_out = f"measure K = {self.parting_k}" if self.parting_k else "measure more K"
-            decision = f"Do not choose a law yet: the data cannot tell {and_list(self.tied)} apart."
+            decision = f"Do not choose a law yet: the data cannot tell {len(self.tied)} apart ({', '.join(self.tied)})."
             return Answer(decision=decision, reason=self.undecided_reason, next=way_out)
         if "lack-of-fit" in codes:
             none = f"{best.name} does not fit" if len(self.laws) == 1 else f"No law fits, not even {best.name}"
@@ -199,7 +203,7 @@ def fit(
     k = None
     if len(tied) > 1:
         k = separating_k([solved.by_law[n] for n in tied], [solved.draws[n] for n in tied], float(solved.points.k[-1]))
-    findings = (*study.findings, *_data_findings(study, solved, tied, k), *_law_findings(solved, fits))
+    findings = (*doubts(study), *study.findings, *_data_findings(study, solved, tied, k), *_law_findings(solved, fits))
     laws = tuple(sorted(fits, key=lambda own: own.reduces_to is not None))
     return Fits(name=study.name, level=level, laws=laws, tied=tied, parting_k=k, findings=findings)
 

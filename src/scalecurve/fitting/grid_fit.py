@@ -39,6 +39,7 @@ from scalecurve.formats.loading import SetLike, as_study_set
 from scalecurve.study import Quantity, Regime, StudySet
 from scalecurve.study.study import PLACEMENT
 from scalecurve.units import format_count, level_faults
+from scalecurve.words import unit_words
 
 HOLD = (0.7,)
 SHOWN_MODELS = 5
@@ -155,7 +156,7 @@ class GridFit(Result):
 
     def _isoefficiency_blocks(self, hold: float) -> list[Block]:
         own = [row for row in self.isoefficiency if row.hold == hold]
-        head = [f"K ({self.k_unit})", "N", "low", "high", *(f"N ~ {name}" for name in THEORIES), ""]
+        head = [f"K ({unit_words(self.k_unit)})", "N", "low", "high", *(f"N ~ {name}" for name in THEORIES), ""]
         cells: list[list[str | None]] = []
         for row in own:
             ends = (None, None, None) if row.size is None else (row.size.value, row.size.low, row.size.high)
@@ -245,10 +246,7 @@ def _backtest(points: SurfacePoints) -> GridBacktest | None:
     inner = (points.size < points.size.max()) & (points.k < points.k.max())
     if inner.sum() < FEWEST_POINTS or min(len(set(own[inner])) for own in (points.size, points.k)) < 2:
         return None
-    rest = SurfacePoints(
-        points.size[inner], points.k[inner], points.log_time[inner], points.runs[inner], points.noise, points.freedom
-    )
-    rows = fit_surface(rest).quantiles(points.size[~inner], points.k[~inner], 0.9)
+    rows = fit_surface(points.part(inner)).quantiles(points.size[~inner], points.k[~inner], 0.9)
     slack = normal_width(0.9) * (points.noise or 0.0) / np.sqrt(points.runs[~inner])
     measured = points.log_time[~inner]
     inside = (rows[:, 1] - slack <= measured) & (measured <= rows[:, 2] + slack)

@@ -12,13 +12,17 @@ from scalecurve.document import Answer, Document, FindingList, JsonRecord, Resul
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
+from scalecurve.fitting.nodes import NODES_ENOUGH, across_nodes
 from scalecurve.fitting.surface import (
     AVERAGED,
     DRAWS,
+    FEWEST_LEVELS,
+    FEWEST_POINTS,
     SEED,
     Array,
     SizeCurve,
     Surface,
+    SurfacePoints,
     fit_surface,
     normal_width,
     size_curves,
@@ -35,6 +39,7 @@ from scalecurve.units import (
     format_seconds_range,
     level_faults,
 )
+from scalecurve.words import unit_words, workers_text
 
 GREY, FARTHEST = 4.0, 16.0  # times the measured range, as in `forecast`
 
@@ -78,7 +83,9 @@ class GridForecast(Result):
             return Answer(decision="No size and K asked for is near enough to the measured ones to forecast.")
         shown, between = _time_words(self.quantity)
         e = f", efficiency {row.efficiency.value:.0%}" if row.efficiency else ""
-        decision = f"At size {format_count(row.size)} on {row.k} {self.k_unit} T is {shown(row.time.value)}{e}."
+        decision = (
+            f"At size {format_count(row.size)} on {workers_text(row.k, self.k_unit)} T is {shown(row.time.value)}{e}."
+        )
         sure = f"T lies within {between(row.time.low or 0.0, row.time.high or 0.0)} at {self.level:.0%}."
         return Answer(decision=decision, confidence=sure, next=None if not row.grey else "measure nearer to this point")
 
@@ -105,7 +112,7 @@ class GridForecast(Result):
             note = "refused" if row.time is None else "grey" if row.grey else ""
             cells.append([format_count(row.size), str(row.k), *texts, note])
         what = "T" if self.quantity is Quantity.SECONDS else "T (of one unit of work)"
-        head = ["size", f"K ({self.k_unit})", what, "interval", "E", "interval", ""]
+        head = ["size", f"K ({unit_words(self.k_unit)})", what, "interval", "E", "interval", ""]
         caption = f"Intervals at {self.level:.0%}, {AVERAGED}"
         return Document(f"Forecast of {self.name}", (table(head, cells, caption=caption), FindingList(self.findings)))
 
@@ -125,10 +132,12 @@ def forecast_grid(
     regime: str | None = None,
     level: float = 0.9,
     extrapolate: bool = False,
+    node_size: int | None = None,
 ) -> GridForecast:
     """T and E at each size and each K of `at` (default: the largest measured), with intervals at `level`.
 
-    Beyond 4 times the measured range a row is grey, beyond 16 times it is refused unless `extrapolate`.
+    Beyond 4 times the measured range a row is grey, beyond 16 times it is refused unless `extrapolate`.  `node_size`
+    overrides the studies' workers per node: K beyond a node have a term of whole nodes (`fitting.nodes`).
     """
     curves = as_study_set(studies, regime=regime)
     points = surface_points(curves)
@@ -140,9 +149,14 @@ def forecast_grid(
         for own in sizes
         if not own > 0 or math.isinf(own)
     ]
+    if node_size is not None and node_size < 1:
+        faults.append(Fault("a node holds at least one worker", where="node_size", value=str(node_size)))
     if faults:
         raise InputError(faults, subject="forecast")
-    surface = fit_surface(points)
+    known = {one.node_size for _, one in curves.items() if one.node_size}
+    node = node_size or (known.pop() if len(known) == 1 else None)
+    fitted, remarks = _beyond_the_node(points, node)
+    surface = fit_surface(fitted)
     pairs = np.array([(own, k) for own in sizes for k in workers], dtype=np.float64)
     size_at, k_at = pairs.T
     grown = size_at * k_at if curves.regime is Regime.WEAK else size_at
@@ -152,7 +166,14 @@ def forecast_grid(
     beyond = np.maximum(*ratios)
     logs = surface.quantiles(grown, k_at, level)
     slack = normal_width(level) * (points.noise or 0.0) / math.sqrt(float(points.runs.mean()))
-    ends = efficiency_quantiles(surface, grown, k_at, level)
+    whole = surface if fitted is points else fit_surface(points)
+    ends = efficiency_quantiles(surface, whole, grown, k_at, level)
+    if node is not None and curves.regime is Regime.STRONG and fitted is points:
+        moved = _with_nodes(surface, node, grown, k_at, logs, level)
+        ends = ends * np.exp((logs - moved)[:, [0, 2, 1]].T)
+        logs = moved
+    elif node is not None and fitted is points:
+        remarks = (warning("node-size-not-used", "under weak scaling the node size does not change T(N, K)"),)
     rows = []
     for i, (own, k) in enumerate(pairs.tolist()):
         refused = beyond[i] > FARTHEST and not extrapolate
@@ -173,18 +194,59 @@ def forecast_grid(
         k_unit=curves.k_unit,
         quantity=curves.quantity,
         rows=tuple(rows),
-        findings=(*curves.findings, *_forecast_findings(rows)),
+        findings=(*curves.findings, *remarks, *_forecast_findings(rows)),
         surface=surface,
     )
 
 
-def efficiency_quantiles(surface: Surface, size: Array, k: Array, level: float) -> Array:
-    """Rows (middle, low, high) of E at each (size, k), relative to the smallest measured K at the same size."""
-    base, count = float(surface.points.k.min()), len(k)
-    draws = surface.draws(np.r_[size, size], np.r_[np.full(count, base), k], DRAWS, np.random.default_rng(SEED))
-    shares = np.exp(draws[:, :count] - draws[:, count:]) * base / k
+def _beyond_the_node(points: SurfacePoints, node: int | None) -> tuple[SurfacePoints, tuple[Finding, ...]]:
+    """The points from one full node on where they are enough for T(N, K), and a finding that says so; else all."""
+    beyond = points.k >= (node or math.inf)
+    enough = beyond.sum() >= FEWEST_POINTS and len(set(points.size[beyond])) >= FEWEST_LEVELS
+    if not enough or beyond.all() or len(set(points.k[beyond])) < NODES_ENOUGH:
+        return points, ()
+    message = f"only K from one full node ({node} workers) on are extrapolated"
+    return points.part(beyond), (info("inside-node-left-out", message, node_size=node),)
+
+
+def _with_nodes(surface: Surface, node: int, size: Array, k: Array, logs: Array, level: float) -> Array:
+    """Rows (middle, low, high) of log T with the term of whole nodes, at each (size, k) beyond the node.
+
+    How full the node is and what more nodes gave is read along K at the measured size nearest to the one asked for.
+    """
+    points, rows = surface.points, logs.copy()
+    for own in np.unique(size):
+        mine = size == own
+        sizes = [one for one in np.unique(points.size) if (points.size == one).sum() >= 2]
+        nearest = min(sizes, key=lambda one: abs(math.log(one / own)), default=None)
+        if nearest is None:
+            continue
+        along = points.size == nearest
+        edge = max(float(node), float(points.k[along].max()))
+        middle, least, most = surface.quantiles(np.array([own]), np.array([edge]), level)[0]
+        ahead = -logs[mine]
+        across = across_nodes(points.k[along], -points.log_time[along], node, k[mine], ahead[:, 0], np.array(-middle))
+        low, high = across.around(ahead[:, 2], ahead[:, 1], level)
+        held = np.isfinite(across.low)
+        low, high = np.where(held, low - (most - middle), low), np.where(held, high + (middle - least), high)
+        rows[mine] = -np.column_stack([ahead[:, 0] + across.moved, high, low])
+    return rows
+
+
+def efficiency_quantiles(surface: Surface, whole: Surface, size: Array, k: Array, level: float) -> Array:
+    """Rows (middle, low, high) of E at each (size, k), relative to the smallest K of the `whole` at the same size."""
+    base = np.full(len(k), whole.points.k.min())
+    if surface is whole:
+        at_base, at_k = np.split(surface.draws(np.r_[size, size], np.r_[base, k], DRAWS, _rng()), 2, axis=1)
+    else:
+        at_base, at_k = whole.draws(size, base, DRAWS, _rng()), surface.draws(size, k, DRAWS, _rng())
+    shares = np.exp(at_base - at_k) * base / k
     ends: Array = np.quantile(shares, [0.5, (1 - level) / 2, (1 + level) / 2], axis=0)
     return ends
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(SEED)
 
 
 def _forecast_findings(rows: Sequence[GridForecastRow]) -> Iterator[Finding]:

@@ -69,6 +69,11 @@ class SurfacePoints:
     def __len__(self) -> int:
         return len(self.size)
 
+    def part(self, chosen: npt.NDArray[np.bool_]) -> SurfacePoints:
+        """Some of the points; the noise stays that of all."""
+        size, k, log_time, runs = (own[chosen] for own in (self.size, self.k, self.log_time, self.runs))
+        return SurfacePoints(size, k, log_time, runs, self.noise, self.freedom)
+
     def doublings_beyond(self, size: Array, k: Array) -> Array:
         """How many doublings each (size, k) lies outside the measured ranges."""
         out = [

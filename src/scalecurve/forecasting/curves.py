@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scalecurve.analysis.curve import Conversion, Number, conversion_of, samples_of
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
+from scalecurve.fitting.nodes import NODES_ENOUGH
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.run import Samples
 
@@ -203,7 +204,6 @@ def repeat_error(curves: Curves) -> Array:
 
 MEDIAN_PENALTY = 1.2533  # standard error of a median against that of a mean, normal noise
 RISING_WEAK, RISING_STRONG = -0.45, -0.15  # slopes of 1/T below which a time is that of a collective
-NODES_ENOUGH = 3
 NOISY = 0.1
 SMALL_SAMPLE = 4
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scalecurve.analysis.checks import implausible
-from scalecurve.analysis.curve import curve_of, thinned
+from scalecurve.analysis.checks import doubts
+from scalecurve.analysis.curve import thinned
 from scalecurve.document import (
     Answer,
     Block,
@@ -22,6 +22,7 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
+    answer_unless_slower,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -62,9 +63,8 @@ class Forecast(Result):
     @property
     def answer(self) -> Answer:
         study, unit = self.view.study, self.view.study.k_unit
-        doubt = implausible(curve_of(study))
-        if doubt is not None and doubt.evidence["kind"] != "slower-everywhere":
-            return Answer(decision=f"No forecast to rely on: {doubt.message}.", next=doubt.remedy)
+        if doubt := answer_unless_slower(doubts(study), "No forecast to rely on"):
+            return doubt
         row = next((own for own in self.rows if own.low is not None and own.high is not None), None)
         if row is None or row.low is None or row.high is None:
             refusal = next((own for own in self.rows[0].findings), None)
@@ -181,7 +181,8 @@ class Forecast(Result):
         value = Column("T" if is_time else str(study.quantity).replace("_", " "), meaning="expected value")
         columns = [Column("K"), value, Column("low"), Column("high"), Column("S"), Column("E"), Column("beyond")]
         head = (
-            f"{what_scales(study.regime, study.k_unit)}, measured to K = {self.view.largest_k:g} {study.k_unit}; "
+            f"{what_scales(study.regime, study.k_unit)}, measured up to "
+            f"{workers_text(int(self.view.largest_k), study.k_unit)}; "
             f"T continues the medians, S and E are relative to the mean at K0 = {study.baseline_k}; "
             f"intervals at {self.level:.0%}, calibrated on published curves from other sources"
         )

@@ -16,8 +16,7 @@ each doubling ahead.  A sibling counts w = 1/(1 + (d/0.05)^2), d = how far its s
 share.  The forecast is moved by the mean residual, weighted by w, times W/(W + 1/4) for the sum W of all w, by at most
 1.5.
 
-Where K crosses a node of known size, the nodes are a term of their own: a node may be full (memory, cores) and yet two
-do twice as much, or the network may eat it.  The point goes part of the way to it, and the interval holds both.
+Where K crosses a node of known size, whole nodes are a term of their own (`fitting.nodes`).
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from scalecurve.findings import Finding, info, warning
+from scalecurve.fitting.nodes import AcrossNodes, across_nodes
 from scalecurve.forecasting.curves import (
     FORGETTING,
     LN2,
@@ -50,11 +50,6 @@ FEWEST, FEW_WIDENING = 3, 1.5  # fewer points lie beyond the calibration: interv
 NEAR, LARGEST_SHIFT = 1.6, 1.5  # a sibling is cut at a K within this factor of the study's largest; log performance
 ALIKE, DOUBT = 0.05, 0.25  # distance of shapes at which a sibling counts half; likeness that stands against a shift
 PROFILE_ERROR = 0.1  # of log performance: how far a curve may pass what a profiled serial share allows
-ACROSS = (0.55, 1.02)  # the power of the number of nodes by which performance grows, where no second node was measured
-MEASURED_ACROSS = 0.25  # to both sides of the power that was measured
-DOUBT_OF_NODES = 0.4  # how far the low end moves up to that of the nodes, which know why the curve was flat
-FULL_NODE = 0.42  # the last slope below which a node begins to count as full
-NODES_SHARE = 0.5  # of the term of whole nodes in the point forecast
 SHARED_PLACES = 8  # between the smallest and the largest K that two curves share
 PANELS = {CurveKind.WEAK: WEAK_PANEL, CurveKind.COLLECTIVE: COLLECTIVE_PANEL}
 
@@ -90,26 +85,6 @@ class StackError:
 
     def disagreement(self, level: float) -> Array:
         return np.asarray(self.wider * self.gains.interval(level).disagreement[self.row, : self.count])
-
-
-@dataclass(frozen=True)
-class AcrossNodes:
-    """Log performance of whole nodes at each K, its range at 90 %, and by how much it `moved` the forecast.
-
-    `full` is 1 where the curve within the node is flat, so that more nodes are what it needs, and 0 where it rises.
-    """
-
-    low: Array
-    high: Array
-    moved: Array
-    full: float
-
-    def around(self, low: Array, high: Array, level: float) -> tuple[Array, Array]:
-        """An interval of the forecast within the node, extended by that of the nodes where they count."""
-        middle, tail = (self.low + self.high) / 2, np.log(1 - level) / np.log(0.1)
-        ends = [middle + tail * (end - middle) for end in (self.low, self.high)]
-        counts, deeper = np.isfinite(self.low), low + DOUBT_OF_NODES * self.full * np.maximum(ends[0] - low, 0.0)
-        return np.where(counts, np.minimum(deeper, ends[0]), low), np.where(counts, np.maximum(high, ends[1]), high)
 
 
 @dataclass(frozen=True)
@@ -311,28 +286,19 @@ def predict_views(views: Sequence[View], at: Sequence[Array], calibration: Calib
 def _with_nodes(own: View, at: Array, prediction: Prediction) -> Prediction:
     """The forecast with the term of whole nodes, for strong scaling beyond a node of known size.
 
-    From one node on performance grows as the number of nodes to a power: the one measured between nodes where two or
-    more of them were, else one from `ACROSS`.  A node that was not filled counts as it was predicted to be full.
+    A node that was not filled counts as it was predicted to be full.
     """
     node = own.node_size
     if node is None or own.kind is not CurveKind.STRONG or len(own.fitted.k) < len(own.points.k) or not len(at):
         return prediction
-    crosses = at > max(node, own.largest_k)
-    if not crosses.any():
+    edge, ahead = max(float(node), own.largest_k), prediction.ahead
+    inside = at <= edge
+    if inside.all():
         return prediction
     logs, k = own.points.log_performance, own.points.k
-    start = max(float(node), own.largest_k)
-    full = float(np.interp(np.log(start), np.log(np.r_[k, at[~crosses]]), np.r_[logs, prediction.ahead[~crosses]]))
-    least, most = ACROSS
-    nodes = k[k >= node]
-    if len(nodes) >= 2:
-        power = float((logs[-1] - logs[len(k) - len(nodes)]) / np.log(nodes[-1] / nodes[0]))
-        least, most = min(power, 1.0) - MEASURED_ACROSS, min(power + MEASURED_ACROSS, 1.05)
-    steps = np.where(crosses, np.log(np.maximum(at, start) / start), np.nan)
-    low, high = full + least * steps, full + most * steps
-    flat = float(np.clip((FULL_NODE - float(last_slope(pack([own.points]))[0])) / 0.3, 0.0, 1.0))
-    moved = np.where(crosses, NODES_SHARE * ((low + high) / 2 - prediction.ahead), 0.0)
-    return replace(prediction, ahead=prediction.ahead + moved, across=AcrossNodes(low, high, moved, flat))
+    start = np.interp(np.log(edge), np.log(np.r_[k, at[inside]]), np.r_[logs, ahead[inside]])
+    across = across_nodes(k, logs, node, at, ahead, np.asarray(start))
+    return replace(prediction, ahead=ahead + across.moved, across=across)
 
 
 def _corrected(own: View, at: Array, prediction: Prediction, calibration: Calibration) -> Prediction:

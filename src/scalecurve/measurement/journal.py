@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +82,13 @@ class Workspace:
 
     @cached_property
     def scratch(self) -> Path:
-        """The folder of a run whose files are not kept: one for all, since making a folder takes milliseconds."""
+        """Holds the folders of runs whose files are not kept: a few for all, since making one takes milliseconds."""
         return self.folder.absolute() / "runs" / "now"
 
-    def clear_scratch(self) -> None:
-        """Make the folder, or remove what the last run left in it; its output files are written anew."""
-        for place, kept in ((str(self.scratch), ("probe", "out-0", "err-0")), (f"{self.scratch}/probe", ())):
+    def cleared_scratch(self, number: int) -> Path:
+        """A folder without what the last run left in it; its output files are written anew."""
+        folder = self.scratch / str(number)
+        for place, kept in ((str(folder), ("probe", "out-0", "err-0")), (f"{folder}/probe", ())):
             try:
                 left = [entry for entry in os.scandir(place) if entry.name not in kept]
             except FileNotFoundError:
@@ -97,6 +99,7 @@ class Workspace:
                     shutil.rmtree(entry.path, ignore_errors=True)
                 else:
                     os.unlink(entry.path)
+        return folder
 
     def holds_runs(self) -> bool:
         """Whether any run ended, well or not; read as bytes, so that one damaged line does not hide the others."""
@@ -118,9 +121,12 @@ class Workspace:
 
     def refuse_foreign_folders(self) -> None:
         """Raise InputError where a folder of this one is a link: what is written or cleared there may be anyone's."""
-        runs = self.folder / "runs"
-        inner = list(os.scandir(runs)) if runs.is_dir() else []
-        paths = (self.folder, runs, self.scratch / "probe", *(entry for entry in inner if entry.is_symlink()))
+        inner = (
+            path
+            for pattern in ("runs", "runs/*", "runs/now/*", "runs/now/*/probe")
+            for path in self.folder.glob(pattern)
+        )
+        paths = (self.folder, *inner)
         if os.stat(self.folder).st_uid != os.getuid() or any(os.path.islink(path) for path in paths):
             fault = Fault("the work folder is a link, has one in it, or is another user's", remedy="choose another -o")
             raise InputError(fault, subject=str(self.folder))
@@ -147,6 +153,10 @@ class Workspace:
                 raise InputError(_held_by(handle), subject=str(self.output)) from None
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
+            for torn in self.output.parent.glob(
+                f".{escape(self.output.name[:80])}.*.tmp"
+            ):  # of a tool killed in writing
+                torn.unlink(missing_ok=True)
             try:
                 yield
             finally:

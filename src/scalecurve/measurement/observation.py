@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
 import time
@@ -20,8 +21,6 @@ from scalecurve.measurement.servers import Peer, peers_of
 from scalecurve.measurement.threads import ThreadSampler
 from scalecurve.measurement.watchdog import below, relatives
 
-FRESH_SECONDS = 0.005
-"""So soon after a launch the counters of the machine are not read again for the next."""
 LOOK_AROUND_SECONDS = 0.5
 FIRST_LOOKS_SECONDS = (0.05, 0.15, 0.3)
 """The first looks at the processes of a run come sooner: a short job would be over."""
@@ -36,6 +35,10 @@ POWERCAP_ZONES = tuple(
 MPI_LIBRARY = re.compile(r"/lib(?:p?mpi(?:ch|_cray|_gnu\w*|fort|_mpifh|cxx)?|open-rte|mpi_abi)\.so[.\d]*$")
 MPI_STARTER = re.compile(r"/(?:mpirun|mpiexec|orterun|prterun)(?:\.\w+)?$")
 MOST_PROCESSES = 4096
+
+
+Usage = tuple[float, int, int]
+"""Of a process that ended, with the children it waited for: CPU seconds, peak KiB, major page faults."""
 
 
 @dataclass(frozen=True)
@@ -165,12 +168,9 @@ class CpuReading:
 
 class Observer:
     """Load, CPU time of others, peak memory, major page faults, swapping, and the cores and the MPI library of the
-    workers of one run; cheap to collect.
+    workers of one run; cheap to collect."""
 
-    `last` is the reading at the end of the run before: where that was just now, it is the beginning of this one.
-    """
-
-    def __init__(self, last: CpuReading | None = None, *, asks_peers: bool = False) -> None:
+    def __init__(self, *, asks_peers: bool = False) -> None:
         self.asks_peers = asks_peers
         self.loads: list[float] = []
         self.looks = 0
@@ -180,14 +180,9 @@ class Observer:
         self.starter: str | None = None
         self.peers: tuple[Peer, ...] | None = None
         self.look()
-        is_fresh = last is not None and time.perf_counter() - last.moment < FRESH_SECONDS
-        self.begin = last if last is not None and is_fresh else CpuReading.now()
-        self.end = self.begin
+        self.begin = self.end = CpuReading.now()
         self.swap_before = _swapped_pages()
         self.energy_before = energy_now(SystemMachine()) if counts_energy() else None
-        self.cpu_seconds = 0.0
-        self.peak_bytes = 0
-        self.major_faults = 0
 
     def next_look(self) -> float:
         """Seconds until the next look or sample."""
@@ -226,30 +221,52 @@ class Observer:
         waits = self.starter is not None and not any(worker.mpi_libraries for worker in self.workers)
         return waits and self.looks.bit_count() == 1
 
-    def count(self, usage: Sequence[float]) -> None:
-        """Add a process that ended, with the children it waited for: CPU seconds, peak KiB, major page faults."""
-        self.cpu_seconds += usage[0]
-        self.peak_bytes = max(self.peak_bytes, int(usage[1]) * KIB)
-        self.major_faults += int(usage[2])
-
-    def facts(self, wall: float, own: float) -> dict[str, Any]:
-        """What this system tells of a run of `wall` seconds; the rest is left out.
+    def facts(self, launches: Sequence[tuple[float, Sequence[Usage]]], own: float) -> list[dict[str, Any]]:
+        """What this system tells of each launch, from its wall seconds and what its processes used; the rest is left
+        out.  Of several launches, what was seen from outside is told of all together.
 
         `own` is the CPU time that the watchdog used meanwhile; this process adds its own.
         """
-        if self.sampler is not None:  # daemons that a job leaves to themselves, as Ray does, are not waited for
-            self.cpu_seconds = max(self.cpu_seconds, self.sampler.seconds["running"])
         swapped, self.end = _swapped_pages(), CpuReading.now()
+        wall = math.fsum(seconds for seconds, _ in launches)
+        cpu = math.fsum(usage[0] for _, used in launches for usage in used)
+        if self.sampler is not None:  # daemons that a job leaves to themselves, as Ray does, are not waited for
+            cpu = max(cpu, self.sampler.seconds["running"])
+        foreign = self._foreign(wall, cpu + own)
+        alone = len(launches) == 1
+        around = (
+            self._around(wall, cpu, swapped) if alone else {"load_before": self.loads[0], "load_during": self.loads[0]}
+        )
+        return [
+            {
+                "cpu_seconds": cpu if alone else math.fsum(usage[0] for usage in used),
+                "major_faults": sum(int(usage[2]) for usage in used),
+                **(
+                    {"peak_process_bytes": most * KIB}
+                    if (most := max((int(usage[1]) for usage in used), default=0))
+                    else {}
+                ),
+                **(
+                    {}
+                    if foreign is None
+                    else {
+                        "foreign_cpu_seconds": round(foreign * seconds, 3),
+                        "foreign_cores": round(max(0.0, foreign), 3),
+                    }
+                ),
+                **around,
+            }
+            for seconds, used in launches
+        ]
+
+    def _around(self, wall: float, cpu: float, swapped: int | None) -> dict[str, Any]:
+        """What was seen of one launch from outside."""
         files = {file for worker in self.workers for file in worker.mpi_libraries}
         facts: dict[str, Any] = {
-            "cpu_seconds": self.cpu_seconds,
-            "major_faults": self.major_faults,
             "load_before": next(iter(self.loads), None),
             "load_during": max(self.loads, default=None),
-            "peak_process_bytes": self.peak_bytes or None,
             "swapped_pages": None if swapped is None else swapped - (self.swap_before or 0),
-            **self._others(wall, own),
-            **self._states(wall),
+            **self._states(wall, cpu),
             "energy": energy_now(SystemMachine()).since(self.energy_before) if self.energy_before else None,
             "affinity": [list(worker.cores) for worker in self.workers] or None,
             "threads": sum(worker.threads for worker in self.workers) or None,
@@ -259,18 +276,17 @@ class Observer:
         }
         return {name: value for name, value in facts.items() if value is not None}
 
-    def _others(self, wall: float, own: float) -> dict[str, float]:
-        """CPU seconds and cores that other programs used meanwhile."""
+    def _foreign(self, wall: float, ours: float) -> float | None:
+        """Cores that other programs used meanwhile; `ours` are the CPU seconds of the job and of the watchdog."""
         begin, end = self.begin, self.end
         if end.busy is None or begin.busy is None or wall <= 0:
-            return {}
-        others = end.busy - begin.busy - self.cpu_seconds - own - (end.own - begin.own)
-        others *= min(1.0, wall / (end.moment - begin.moment))  # the run's part of the time between the readings
-        return {"foreign_cpu_seconds": round(others, 3), "foreign_cores": round(max(0.0, others) / wall, 3)}
+            return None
+        others = end.busy - begin.busy - ours - (end.own - begin.own)
+        return others * min(1.0, wall / (end.moment - begin.moment)) / wall  # the run's part between the readings
 
-    def _states(self, wall: float) -> dict[str, Any]:
+    def _states(self, wall: float, cpu: float) -> dict[str, Any]:
         """Seconds of the threads by state, and the bounds of what the job lost by waiting for a core."""
-        seconds = self.sampler.facts(wall, self.cpu_seconds) if self.sampler is not None else None
+        seconds = self.sampler.facts(wall, cpu) if self.sampler is not None else None
         if self.sampler is None or not seconds:
             return {}
         low, high = self.sampler.lost(wall)

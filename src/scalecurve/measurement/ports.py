@@ -29,6 +29,10 @@ class Command:
     cores: tuple[int, ...] = ()
 
 
+Launch = tuple[Sequence[Command], Path, str, float | None]
+"""What `run_together` is given: commands, folder, token and timeout."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LaunchJob:
     """One launch for a launcher to make.  `folder` is for its files alone; `token` marks every process of it."""
@@ -84,6 +88,9 @@ class Runner(Protocol):
     ) -> LaunchOutcome:
         """Start all commands at once and wait for the last one; `folder`, which exists, is for their output."""
 
+    def run_ahead(self, launches: Sequence[Launch]) -> None:
+        """Make short launches with nothing done between them; `run_together` then has their answers."""
+
     def capture(self, argv: Sequence[str], *, timeout: float = 30.0) -> tuple[int, str]:
         """Exit code and text of a short command; 127 when the program does not exist."""
 
@@ -122,6 +129,10 @@ class Launcher(Protocol):
 
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         """Start K workers and wait for them."""
+
+    def commands(self, job: LaunchJob, settings: MeasureSettings, world: World) -> Sequence[Command] | None:
+        """What `launch` starts together, where that is all it does; then short jobs may be launched ahead."""
+        return None
 
     def submit(self, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
         """Give the job to a queue, to start when job `after` has ended, and return its number without waiting."""

@@ -17,8 +17,8 @@ from typing import Any
 
 import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import RunError
-from scalecurve.measurement.observation import CpuReading, Observer
-from scalecurve.measurement.ports import Command, LaunchOutcome
+from scalecurve.measurement.observation import Observer
+from scalecurve.measurement.ports import Command, Launch, LaunchOutcome
 from scalecurve.study import RunStatus
 
 TAIL_CHARACTERS = 4000
@@ -65,9 +65,10 @@ class _Watchdog:
             if parent == os.getpid() and session != here
         }
 
-    def ask(self, question: dict[str, Any], observer: Observer) -> dict[str, Any] | None:
-        """The answer to a question, after looks at the processes meanwhile; None when the watchdog is gone."""
+    def ask(self, question: Sequence[dict[str, Any]], observer: Observer) -> list[dict[str, Any]] | None:
+        """The answers to a question, after looks at the processes meanwhile; None when the watchdog is gone."""
         roots: list[int] = []
+        answers: list[dict[str, Any]] = []
         ask, answer = self.process.stdin, self.process.stdout
         if ask is None or answer is None:
             return None
@@ -90,16 +91,19 @@ class _Watchdog:
             while b"\n" in self.text:
                 line, _, self.text = self.text.partition(b"\n")
                 said: dict[str, Any] = json.loads(line)
-                if "started" not in said:
-                    return said
-                roots = said["started"]
+                if "started" in said:
+                    roots = said["started"]
+                else:
+                    answers.append(said)
+                if len(answers) == len(question):
+                    return answers
 
     def wake(self) -> None:
         """Continue it where a job or a stranger has stopped it: stopped, it would keep no deadline and end nothing."""
         with suppress(OSError):
             self.process.send_signal(signal.SIGCONT)
 
-    def end(self, token: str = "") -> list[int]:
+    def end(self, tokens: Sequence[str] = ()) -> list[int]:
         """Let it end what runs, then itself; what a dead watchdog left is ended here.  Returns what is left."""
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
@@ -116,7 +120,7 @@ class _Watchdog:
         def living() -> list[int]:
             mine = self._children() - self.children_before
             orphans.update(mine)
-            marked = watchdog.marked(token) if token else []
+            marked = [pid for token in tokens for pid in watchdog.marked(token)]
             return sorted({*mine, *watchdog.below(mine), *marked})
 
         left = watchdog.end_all(living) if code else []
@@ -133,8 +137,40 @@ class LocalRunner:
 
     def __init__(self) -> None:
         self._watchdog: _Watchdog | None = None
-        self._last: CpuReading | None = None
         self._asks_peers = ASKS_FOR_PEERS
+        self._ahead: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+
+    def run_ahead(self, launches: Sequence[Launch]) -> None:
+        """Make short launches one after the other, with nothing done between them; `run_together` then has the answers.
+
+        What the machine did meanwhile is told of them together: each has its share by its wall time.
+        """
+        question = [question_of(*launch) for launch in launches]
+        tokens = [launch[2] for launch in launches]
+        for launch, answer, facts in zip(launches, *self._answers(question, tokens), strict=True):
+            self._ahead[launch[2]] = answer, facts
+
+    def _answers(
+        self, question: Sequence[dict[str, Any]], tokens: Sequence[str]
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """The answers of the watchdog, and what was observed of each."""
+        if self._watchdog is None:
+            self._watchdog = _Watchdog()
+        observer = Observer(asks_peers=self._asks_peers > 0)
+        try:
+            answers = self._watchdog.ask(question, observer)
+        except BaseException:
+            self._end_watchdog(tokens)
+            raise
+        if answers is None:
+            pid = self._watchdog.process.pid
+            left = self._end_watchdog(tokens)
+            more = f"; processes {left} could not be ended" if left else ""
+            raise WatchdogLost(f"the watchdog (process {pid}) was killed, so its job was ended{more}")
+        own, self._watchdog.cpu_seconds = answers[-1]["own"] - self._watchdog.cpu_seconds, answers[-1]["own"]
+        facts = observer.facts([(answer["wall"], answer["usage"]) for answer in answers], own)
+        self._asks_peers -= observer.peers is not None
+        return answers, facts
 
     def run_together(
         self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None
@@ -143,48 +179,18 @@ class LocalRunner:
 
         `folder` exists; their output goes there.
         """
-        if self._watchdog is None:
-            self._watchdog = _Watchdog()
-        here, place = os.getcwd(), os.path.abspath(folder)
-        question: dict[str, Any] = {
-            "timeout": timeout,
-            "commands": [
-                {
-                    "argv": command.argv,
-                    "env": {**command.env, RUN_VARIABLE: token},
-                    "folder": os.path.join(here, command.folder or ""),
-                    "cores": command.cores,
-                    "out": f"{place}/out-{number}",
-                    "err": f"{place}/err-{number}",
-                }
-                for number, command in enumerate(commands)
-            ],
-        }
-        observer = Observer(self._last, asks_peers=self._asks_peers > 0)
-        try:
-            answer = self._watchdog.ask(question, observer)
-        except BaseException:
-            self._end_watchdog(token)
-            raise
-        if answer is None:
-            pid = self._watchdog.process.pid
-            left = self._end_watchdog(token)
-            more = f"; processes {left} could not be ended" if left else ""
-            raise WatchdogLost(f"the watchdog (process {pid}) was killed, so its job was ended{more}")
+        if token in self._ahead:
+            answer, observed = self._ahead.pop(token)
+        else:
+            [answer], [observed] = self._answers([question_of(commands, folder, token, timeout)], [token])
         if answer["trouble"]:
             command = commands[min(answer["trouble"]["number"], len(commands) - 1)]
             where = f" in {command.folder}" if command.folder else ""
             raise RunError(f"cannot start {command.argv[0]!r}{where}: {answer['trouble']['reason']}")
-        for usage in answer["usage"]:
-            observer.count(usage)
-        own, self._watchdog.cpu_seconds = answer["own"] - self._watchdog.cpu_seconds, answer["own"]
-        observed = observer.facts(answer["wall"], own)
-        self._last = observer.end
-        self._asks_peers -= observer.peers is not None
         status, error = _judge(answer, timeout, folder, commands)
         most = MOST_OUTPUT // max(1, len(commands))
         texts = {
-            name: "\n".join(text for i in range(len(commands)) if (text := tail_of(f"{place}/{name}-{i}", most)))
+            name: "\n".join(text for i in range(len(commands)) if (text := tail_of(f"{folder}/{name}-{i}", most)))
             for name in ("out", "err")
         }
         return LaunchOutcome(
@@ -218,14 +224,33 @@ class LocalRunner:
             return 127, str(problem)
         return done.returncode, done.stdout + done.stderr
 
-    def _end_watchdog(self, token: str = "") -> list[int]:
+    def _end_watchdog(self, tokens: Sequence[str] = ()) -> list[int]:
         if self._watchdog is None:
             return []
         ending, self._watchdog = self._watchdog, None
-        return ending.end(token)
+        return ending.end(tokens)
 
     def close(self) -> None:
         self._end_watchdog()
+
+
+def question_of(commands: Sequence[Command], folder: Path, token: str, timeout: float | None) -> dict[str, Any]:
+    """One launch as the watchdog takes it."""
+    here, place = os.getcwd(), os.path.abspath(folder)
+    return {
+        "timeout": timeout,
+        "commands": [
+            {
+                "argv": command.argv,
+                "env": {**command.env, RUN_VARIABLE: token},
+                "folder": os.path.join(here, command.folder or ""),
+                "cores": command.cores,
+                "out": f"{place}/out-{number}",
+                "err": f"{place}/err-{number}",
+            }
+            for number, command in enumerate(commands)
+        ],
+    }
 
 
 def _judge(

@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from scalecurve.errors import RunError
+from scalecurve.measurement.guard import BUSY_CORES, is_disturbed
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, Runner, World
 from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.measurement.starvation import cpu_within
 from scalecurve.measurement.worker_site import (
     MpiLibrary,
     library_in_errors,
@@ -275,8 +277,16 @@ def copy_signs(
         signs.append(SizeSign(False, False, f"it prints its time {matches} times, and {often} at K = 1"))
     elif lines_alone and lines == Counter({line: k * count for line, count in lines_alone.items()}):
         signs.append(SizeSign(False, False, f"every line of its output is there {k} times as often as at K = 1"))
-    cpu, cpu_alone = run.observed.get("cpu_seconds", 0.0), alone.observed.get("cpu_seconds", 0.0)
-    if strong and seconds and before and cpu_alone >= LEAST_CPU_SECONDS and cpu >= SAME_CPU * k * cpu_alone:
+    cpu, cpu_alone = cpu_within(run), cpu_within(alone)  # imports and set-up cost K times as much in any job
+    crowded = any(is_disturbed(one, BUSY_CORES) for one in (run, alone))  # others may have taken the cores of K
+    if (
+        strong
+        and seconds
+        and before
+        and cpu_alone >= LEAST_CPU_SECONDS
+        and cpu >= SAME_CPU * k * cpu_alone
+        and not crowded
+    ):
         text = f"T({k}) is {seconds / before:.2f} T(1), with {cpu / cpu_alone:.1f} times its CPU time"
         signs.append(SizeSign(False, False, text))
     return signs

@@ -25,6 +25,7 @@ from scalecurve.measurement.journal import Journal, Workspace, cannot_write, ope
 from scalecurve.measurement.launchers import launcher_named
 from scalecurve.measurement.machine import load_of, real_world
 from scalecurve.measurement.masking import scrubbed
+from scalecurve.measurement.observation import counts_energy
 from scalecurve.measurement.ports import PENDING, Command, Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.schedule import Planned, SweepPoint, points_of, runs_to_make
@@ -41,6 +42,9 @@ FAILURES_ALIKE = 3
 """After so many failures in one way, and no time, the next launch would fail too."""
 LOAD_SECONDS = 1.0
 """The display reads the load this often."""
+AHEAD_SECONDS = 0.04
+"""So many seconds of launches are made at once; a longer launch does not feel what is done between two."""
+MOST_AHEAD = 32
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, and how schedulers and closed terminals end a job."""
 
@@ -287,6 +291,8 @@ class _SweepUnderWay:
     load: float | None = None
     load_read: float | None = None
     cell: str = ""
+    last: Run | None = None
+    jobs: dict[Planned, LaunchJob] = field(default_factory=dict)
     sizes: SizeCheck = field(init=False)
     total: int = field(init=False)
 
@@ -308,7 +314,7 @@ class _SweepUnderWay:
         timed = {point for point, row in made.rows.items() if row.timed}
         ways: dict[SweepPoint, list[str | None]] = {point: [] for point in points_of(settings) if point not in timed}
         self.began = self.world.clock.now()
-        for planned in runs_to_make(settings, made):
+        for planned in self.plan():
             if settings.max_time is not None and self.world.clock.now() - self.began >= settings.max_time:
                 return
             if fail_alike(ways.get(planned.point, ())):
@@ -316,12 +322,52 @@ class _SweepUnderWay:
             self._report(planned, None)
             run = self.launch_in_quiet(planned)
             self.journal.add(run)
+            self.last = run
             self._report(planned, run)
             ways.setdefault(planned.point, []).append(how_it_failed(run))
             if run.value is None and all(ways.values()) and fail_alike([way for own in ways.values() for way in own]):
                 return
             if run.order is not None and self.launcher.reattaches and not settings.keep_files:
                 shutil.rmtree(self.space.run_folder(run.order), ignore_errors=True)
+
+    def plan(self) -> Iterator[Planned]:
+        """The launches that are missing; where they are so short that what is done between them would be felt in T,
+        the next ones are made at once, and what they left is read afterwards."""
+        missing = runs_to_make(self.settings, self.journal.made)
+        for planned in missing:
+            batch, most = [planned], self.most_ahead(planned)
+            while len(batch) < most and batch[-1].repeat < self.settings.repeats - 1 and (more := next(missing, None)):
+                batch.append(more)
+            if len(batch) > 1:
+                self.launch_ahead(batch)
+            yield from batch
+
+    def most_ahead(self, planned: Planned) -> int:
+        """How many launches are made at once: those of AHEAD_SECONDS, where nothing is to be done before each."""
+        settings, last = self.settings, self.last
+        apart = settings.timing.setup_command or settings.serves or settings.quiet_below or settings.keep_files
+        if last is None or last.value is None or apart or planned.is_warmup or counts_energy():
+            return 1
+        return min(MOST_AHEAD, int(AHEAD_SECONDS / max(last.wall_seconds or AHEAD_SECONDS, 1e-6)))
+
+    def launch_ahead(self, batch: Sequence[Planned]) -> None:
+        """Make these launches one after the other; `launch` reads each."""
+        launches = []
+        for number, planned in enumerate(batch):
+            job = self.job_of(planned, number)
+            commands = self.launcher.commands(job, self.settings, self.world)
+            if commands is None:
+                return
+            self.jobs[planned] = job
+            launches.append((commands, job.folder, job.token, job.timeout))
+        try:
+            self.world.runner.run_ahead(launches)
+        except (KeyboardInterrupt, WatchdogLost):
+            self.interrupted(self.jobs[batch[0]])
+            raise
+
+    def interrupted(self, job: LaunchJob) -> None:
+        self.journal.add(Run(k=job.k, status=RunStatus.INTERRUPTED, role=job.role, repeat=job.repeat, order=job.order))
 
     def launch_in_quiet(self, planned: Planned) -> Run:
         """A launch; with `quiet_below`, one that others disturbed is kept as evidence and made again.
@@ -340,14 +386,13 @@ class _SweepUnderWay:
             self.journal.keep(replace(run, status=RunStatus.DISTURBED))
         return run
 
-    def folder_of(self, order: int) -> Path:
+    def folder_of(self, order: int, number: int) -> Path:
         """The empty folder of a launch; that of a job that outlives the tool may hold the job to wait for."""
         kept = self.settings.keep_files or self.launcher.reattaches
         folder = self.space.run_folder(order).absolute() if kept else self.space.scratch
         try:
             if not kept:
-                self.space.clear_scratch()
-                return folder
+                return self.space.cleared_scratch(number)
             if not self.launcher.reattaches:
                 shutil.rmtree(folder, ignore_errors=True)
             (folder / "probe").mkdir(parents=True, exist_ok=True)
@@ -381,8 +426,9 @@ class _SweepUnderWay:
                     file.write(f"{reason}\n")
         return waiting
 
-    def job_of(self, planned: Planned) -> LaunchJob:
-        """The launch as a launcher takes it; one that began before keeps its number, its mark and its folder."""
+    def job_of(self, planned: Planned, number: int = 0) -> LaunchJob:
+        """The launch as a launcher takes it, the `number`th of those made at once; one that began before keeps its
+        order, its mark and its folder."""
         settings, k = self.settings, planned.point.k
         order, token = self.journal.begin(planned, secrets.token_hex(16))
         candidate = settings.baseline.get(planned.point.role)
@@ -394,7 +440,7 @@ class _SweepUnderWay:
             role=planned.point.role,
             argv=settings.filled(candidate.command if candidate else settings.command, k),
             env={**env, **(candidate.env if candidate else {})},
-            folder=self.folder_of(order),
+            folder=self.folder_of(order, number),
             token=token,
             timeout=settings.timeout,
             threads=(candidate.threads if candidate else None) or settings.launcher.threads_per_worker,
@@ -403,7 +449,7 @@ class _SweepUnderWay:
     def launch(self, planned: Planned) -> Run:
         """One launch and its record; an interrupted run is recorded before the interrupt goes on."""
         settings, k = self.settings, planned.point.k
-        job = self.job_of(planned)
+        job = self.jobs.pop(planned, None) or self.job_of(planned)
         self.sizes.before(job)
         servers = Servers(settings.serves) if settings.serves else None
         try:
@@ -413,8 +459,7 @@ class _SweepUnderWay:
             if servers and before:
                 outcome = with_server(outcome, used_between(before, servers.reading()))
         except (KeyboardInterrupt, WatchdogLost):
-            interrupted = Run(k=k, status=RunStatus.INTERRUPTED, role=job.role, repeat=job.repeat, order=job.order)
-            self.journal.add(interrupted)
+            self.interrupted(job)
             raise
         beyond = k * (job.threads or 1) > len(self.world.machine.usable_cores())
         beyond = beyond and settings.is_local and not settings.k_is_load

@@ -381,7 +381,9 @@ def load_unwatched(record: Record) -> Iterable[Finding]:
     """Where nothing tells what others used beside the job."""
     unwatched = not any("foreign_cpu_seconds" in run.observed for run in record.good)
     if record.good and unwatched and not record.settings.is_local:
-        yield say("load-unwatched", launcher=record.settings.launcher.name)
+        launcher = record.settings.launcher
+        alone = any("exclusive" in word for word in (*launcher.extra, *launcher.slurm.extra, *launcher.batch.extra))
+        yield say("load-unwatched", severity="info" if alone else "warning", launcher=launcher.name)
 
 
 def overlapping(record: Record) -> Iterable[Finding]:

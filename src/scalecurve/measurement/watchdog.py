@@ -5,7 +5,8 @@ and a child subreaper: whatever a job starts stays below it, also without its en
 over when the watchdog has no child left.  When the tool PID is gone (SIGKILL, a closed terminal) or closes the pipe,
 the watchdog ends what runs and then itself.
 
-Questions are lines of JSON on standard input, answers lines on standard output.  Standard library only, and no
+A question is a line of JSON on standard input: launches to make one after the other.  The answers are lines on standard
+output, one for each.  Standard library only, and no
 imports of this package.
 """
 
@@ -340,9 +341,9 @@ class Job:
                 pause = 1.0
 
 
-def say(answer: dict[str, Any]) -> None:
+def say(*answers: dict[str, Any]) -> None:
     try:
-        os.write(1, json.dumps(answer).encode() + b"\n")
+        os.write(1, b"".join(json.dumps(answer).encode() + b"\n" for answer in answers))
     except OSError:  # nobody listens any more; standard input says so next
         return
 
@@ -366,8 +367,12 @@ def main() -> None:
             break
         text += part
         if text.endswith(b"\n"):
-            request, text = json.loads(text), b""
-            say(Job(request, environment, adopts=adopts).run(watched))
+            requests, text, answers = json.loads(text), b"", []
+            for request in requests:
+                answers.append(Job(request, environment, adopts=adopts).run(watched))
+                if answers[-1]["why"] == "gone":
+                    break
+            say(*answers)  # at the end: the tool would otherwise work on the first while the second is timed
     end_children()
 
 

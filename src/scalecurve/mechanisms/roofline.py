@@ -12,7 +12,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.roofline import Ceilings, Kernel, KernelBound, attainable, intensity, least_time
 from scalecurve.units import format_bytes, format_flops, format_seconds
-from scalecurve.words import percent
+from scalecurve.words import percent, short_name
 
 Points = tuple[tuple[float, float], ...]
 
@@ -85,8 +85,8 @@ class Roofline(Result):
         place = max(self.placements, key=lambda place: place.kernel.seconds or place.bound.seconds)
         reached = f", at {percent(place.share)} of its roof" if place.share is not None else ""
         return Answer(
-            decision=f"{place.kernel.name} is {place.bound.limited_by} bound{reached}.",
-            reason=f"It takes at least {format_seconds(place.bound.seconds)}.",
+            decision=f"{short_name(place.kernel.name)} is {place.bound.limited_by} bound: it takes at least "
+            f"{format_seconds(place.bound.seconds)}{reached}.",
             next=place.advice,
         )
 

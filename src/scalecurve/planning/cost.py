@@ -222,7 +222,7 @@ class Cost(Result):
         interrupted = spot is not None and spot.interruptions_per_hour > 0 and not many
         timed, carbon = self.goal.deadline is not None, any(row.co2_grams is not None for row in self.rows)
         columns: list[tuple[str | Column, bool]] = [
-            (f"K ({self.k_unit})", True), ("time/job", True),
+            (f"K ({unit_words(self.k_unit)})", True), ("time/job", True),
             (Column("interval", meaning="interval of the time", rank=1), ranges),
             (f"{currency}/job", True), (Column("interval", meaning="interval of the cost", rank=2), ranges),
             (Column("cost/cost(K0)", rank=3), True), (Column(f"jobs/{currency}", rank=5), True),
@@ -330,13 +330,13 @@ def _require_possible(rows: Sequence[PricedRow], goal: Goal, k_unit: str, curren
     best = min(rows, key=lambda row: row.elapsed.value)
     if goal.deadline is not None and best.elapsed.value > goal.deadline:
         by = " by a forecast, not measured" if best.kind is Kind.FORECAST else ""
-        possible = f"the best possible is {format_seconds(best.elapsed.value)} at K = {best.k} {k_unit}{by}"
+        possible = f"the best possible is {format_seconds(best.elapsed.value)} on {workers_text(best.k, k_unit)}{by}"
         hint = f"{possible}; allow more time, fewer jobs, or pack them into a larger fleet"
         limit = format_seconds(goal.deadline)
         faults.append(Fault("no K meets the deadline", where="deadline", value=limit, remedy=hint))
     least = min(rows, key=lambda row: row.job_cost.value)
     if goal.budget is not None and least.job_cost.value > goal.budget:
-        hint = f"the cheapest costs {format_money(least.job_cost.value, currency)}, at K = {least.k} {k_unit}"
+        hint = f"the cheapest costs {format_money(least.job_cost.value, currency)}, on {workers_text(least.k, k_unit)}"
         limit = format_money(goal.budget, currency)
         faults.append(Fault("the budget does not pay for one job", where="budget", value=limit, remedy=hint))
     if faults:
@@ -387,8 +387,8 @@ def _packing_finding(
     together = format_money(packed.total(tariff, point.k, point.seconds.value), tariff.currency)
     message = (
         f"packed {packed.lanes(point.k)} at a time with K = {point.k} each, the {campaign.jobs} jobs take "
-        f"{format_seconds(elapsed)} and {together} on {largest.k} {curve.k_unit}; one after another on all of them "
-        f"{format_seconds(largest.elapsed.value)} and {alone}"
+        f"{format_seconds(elapsed)} and {together} on {workers_text(largest.k, curve.k_unit)}; one after another on "
+        f"all of them {format_seconds(largest.elapsed.value)} and {alone}"
     )
     yield info("pack-jobs", message, k=point.k, fleet=largest.k, remedy=f"--fleet {largest.k} shows every K")
 

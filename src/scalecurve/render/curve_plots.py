@@ -37,6 +37,7 @@ from scalecurve.render.plots import (
 from scalecurve.study import Quantity, Regime
 from scalecurve.study.study import what_scales
 from scalecurve.units import format_count
+from scalecurve.words import percent, unit_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -356,7 +357,9 @@ def paint_forecast(figure: Figure, result: Forecast) -> None:
     workers, medians = zip(*result.measured, strict=True)
     band = [(row.k, row.low, row.high) for row in result.curve if row.low is not None and row.high is not None]
     ahead, lows, highs = zip(*band, strict=True) if band else ((), (), ())
-    axes.fill_between(ahead, lows, highs, color=ORANGE, alpha=0.22, linewidth=0, label=f"{result.level:.0%} interval")
+    axes.fill_between(
+        ahead, lows, highs, color=ORANGE, alpha=0.22, linewidth=0, label=f"{percent(result.level)} interval"
+    )
     expected = [(row.k, row.value) for row in result.curve if row.value is not None]
     if expected:
         axes.plot(*xy(expected), color=ORANGE, linestyle="--", label="forecast")
@@ -375,7 +378,7 @@ def paint_forecast(figure: Figure, result: Forecast) -> None:
     log_axis(axes, [*workers, *(row.k for row in result.rows if row.k > workers[-1] and not row.refused)])
     axes.set_yscale("log")
     plain_numbers(axes.yaxis)
-    axes.set_xlabel(f"K ({study.k_unit})")
+    axes.set_xlabel(f"K ({unit_words(study.k_unit)})")
     axes.set_ylabel(str(study.quantity).replace("_", " "))
     title = f"{result.name[:60]}: {what_scales(study.regime, study.k_unit)}, measured to K = {workers[-1]}"
     axes.set_title(wrapped(title, figure), loc="left", fontsize="medium")
@@ -466,7 +469,7 @@ def paint_grid(figure: Figure, result: GridFit | GridForecast) -> None:
         axes[0].plot(line.k, line.time, color=colour, linestyle=dash, label=f"N = {line.label}")
         axes[0].fill_between(line.k, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
         axes[0].plot(line.measured_k, line.measured, MARKERS[i % len(MARKERS)], color=colour)
-    axes[0].set(yscale="log", xlabel=f"K ({result.k_unit})", title="T over K by size")
+    axes[0].set(yscale="log", xlabel=f"K ({unit_words(result.k_unit)})", title="T over K by size")
     axes[0].set_ylabel("T (seconds)" if result.quantity is Quantity.SECONDS else "T (of one unit of work)")
     log_axis(axes[0], sorted({round(k) for line in lines for k in (*line.measured_k, *line.k[-1:])}))
     plain_numbers(axes[0].yaxis)
@@ -493,7 +496,7 @@ def isoefficiency_axes(axes: Axes, result: GridFit) -> None:
             axes.plot(
                 k, [row.theory[name] for row, _ in rows], dash, color=GREY, label=f"N ~ {name}" if i == 0 else None
             )
-    axes.set(yscale="log", xlabel=f"K ({result.k_unit})", ylabel="N", title="Size that holds E")
+    axes.set(yscale="log", xlabel=f"K ({unit_words(result.k_unit)})", ylabel="N", title="Size that holds E")
     log_axis(axes, sorted({row.k for row in result.isoefficiency}))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda size, _: format_count(size)))
     axes.legend(fontsize="small")

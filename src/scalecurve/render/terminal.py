@@ -1,4 +1,4 @@
-"""A Document as text: whole in a pipe; on a terminal fit to one screen, where colours say verdicts.
+"""A Document as text: the answer and what fits 24 lines, or all of it; on a terminal colours say verdicts.
 
 A table that is too wide wraps its headers and its text.  Where that does not suffice it is wider in a pipe; on a
 terminal it loses the columns that matter least (`Column.rank`), then it goes on below.  Every text passes through
@@ -8,7 +8,7 @@ terminal it loses the columns that matter least (`Column.rank`), then it goes on
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from textwrap import wrap
 from unicodedata import combining, east_asian_width
 
@@ -31,18 +31,21 @@ LEAST_WRAPPED = 14  # columns of text that a wrapped cell keeps
 MOST_PROSE = 100  # columns; longer lines are hard to read
 CODES: dict[str, str] = {"good": "32", "bad": "31", "warn": "33", "muted": "2", "assumed": "3", "bold": "1"}
 SEVERITY_TONES: dict[Severity, Tone] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.INFO: "muted"}
-ANSWER = 2  # blocks that always stand: the head and the table
+RANKS = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+ALWAYS = 2  # sections that always stand: what it is about, and the table
+MOST_RESERVED = 3  # warnings for which later sections give way
+MOST_LINES = 24
 
 
 @dataclass(frozen=True, kw_only=True)
 class Screen:
-    """A terminal: its width and height in characters, and whether it shows colours; `height` None is endless.
+    """A terminal: its width in characters, the lines of an answer, and whether it shows colours.
 
     `wide` is whether it takes tables that are wider.
     """
 
     width: int = 100
-    height: int | None = None
+    height: int = MOST_LINES
     colour: bool = False
     wide: bool = False
 
@@ -58,31 +61,17 @@ def to_text(document: Document, *, whole: bool = False) -> str:
 
 
 def to_terminal(document: Document, screen: Screen, *, whole: bool = False) -> str:
-    """The document as lines that fit the screen, its answer first; what one screen does not hold is named, and
-    --verbose shows it.  The details, and findings that only inform, are in the `whole` document."""
-    head, document = _head(document, screen), _whole(document) if whole else _short(document)
-    parts = head + [text for block in document.blocks if (text := _block(block, screen))]
-    if screen.height is None or sum(part.count("\n") + 2 for part in parts) <= screen.height:
-        more = [screen.paint("--verbose shows the rest.", "muted")] if document.details else []
-        return "\n\n".join(parts + more) + "\n"
-    return "\n\n".join(head + _cut(document, screen, sum(part.count("\n") + 1 for part in head))) + "\n"
+    """The document as lines of the screen's width, its answer first.
 
-
-def _whole(document: Document) -> Document:
-    return replace(document, blocks=document.all_blocks, details=())
-
-
-def _short(document: Document) -> Document:
-    """The document with the findings that may change a decision; the others are details."""
-    if document.answer is None:
-        return document
-    lists = [block for block in document.blocks if isinstance(block, FindingList)]
-    notes = tuple(item for block in lists for item in block.findings if item.severity is Severity.INFO)
-    blocks = tuple(
-        FindingList(tuple(item for item in block.findings if item not in notes)) if block in lists else block
-        for block in document.blocks
-    )
-    return replace(document, blocks=blocks, details=(*document.details, *((FindingList(notes),) if notes else ())))
+    The `whole` document has every block and finding.  Else it has as many sections and warnings as `screen.height`
+    holds, the first sections in any case, and a last line says what --verbose would add.
+    """
+    head = _head(document, screen)
+    if whole:
+        parts = [text for block in document.all_blocks if (text := _block(block, screen))]
+    else:
+        parts = _short(document, screen, _lines(head))
+    return "\n\n".join(head + parts) + "\n"
 
 
 def _head(document: Document, screen: Screen) -> list[str]:
@@ -94,32 +83,39 @@ def _head(document: Document, screen: Screen) -> list[str]:
     return ["\n".join([*said, *(line for text in support for line in _prose(text, screen))])]
 
 
-def _cut(document: Document, screen: Screen, used: int) -> list[str]:
-    """The blocks that fit one screen: the answer, then whole sections in their order, then warnings."""
-    lists = [block for block in document.blocks if isinstance(block, FindingList)]
-    grave = [finding for block in lists for finding in block.findings if finding.severity is not Severity.INFO]
-    notes = sum(len(block.findings) for block in lists) - len(grave)
-    warnings = [_finding(finding, screen) for finding in grave]
-    room = (screen.height or 0) - 2 * used - 2
-    kept, left = [], 0
-    for place, texts in enumerate(_sections(document, screen)):
-        lines = sum(text.count("\n") + 2 for text in texts)
-        if place < ANSWER or (not left and lines + min(len(warnings), 4) * 2 <= room):
-            kept += texts
-            room -= lines
-        else:
-            left += 1
+def _lines(parts: Sequence[str]) -> int:
+    """Lines that parts take, each with the blank line below it."""
+    return sum(part.count("\n") + 2 for part in parts)
+
+
+def _short(document: Document, screen: Screen, used: int) -> list[str]:
+    """The sections and the warnings that fit below `used` lines, and what was left out."""
+    findings = [item for block in document.blocks if isinstance(block, FindingList) for item in block.findings]
+    grave = [item for item in findings if item.severity is not Severity.INFO or document.answer is None]
+    warnings = [_finding(item, screen) for item in sorted(grave, key=lambda item: RANKS.index(item.severity))]
+    sections = _sections(document, screen)
+    room = screen.height - used - 1  # the last line
+    reserved = _lines(warnings[:1]) and 1 + sum(text.count("\n") + 1 for text in warnings[:MOST_RESERVED])
+    kept: list[str] = []
+    for place, texts in enumerate(sections):
+        if place >= ALWAYS and _lines([*kept, *texts]) + reserved > room:
+            break
+        kept += texts
+        left = len(sections) - place - 1
+    else:
+        left = 0
+    room -= _lines(kept) + 1
     shown: list[str] = []
     for text in warnings:
-        if text.count("\n") + 1 > room:
+        room -= text.count("\n") + 1
+        if room < 0:
             break
         shown.append(text)
-        room -= text.count("\n") + 1
-    counts = {"more part": left, "more warning": len(warnings) - len(shown), "note": notes}
+    counts = {"more part": left, "more warning": len(warnings) - len(shown)}
     rest = [f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
-    more = _prose(f"Also: {', '.join(rest)}; --verbose shows all.", screen) if rest else []
-    tail = ["\n".join(screen.paint(line, "muted") for line in more)] if more else []
-    return kept + (["\n".join(shown)] if shown else []) + tail
+    more = bool(document.details) or len(findings) > len(grave)
+    said = f"--verbose shows {' and '.join(rest) or 'the rest'}." if rest or more else ""
+    return [*kept, *(["\n".join(shown)] if shown else []), *([screen.paint(said, "muted")] if said else [])]
 
 
 def _sections(document: Document, screen: Screen) -> list[list[str]]:
@@ -161,7 +157,13 @@ def fold(text: str, width: int) -> list[str]:
     if cells(text) <= width:
         return [text]
     indent = text[: len(text) - len(text.lstrip())][: width // 4]
-    return wrap(text, width if cells(text) == len(text) else max(1, width // 2), subsequent_indent=indent) or [""]
+    return _wrapped(text, width if cells(text) == len(text) else max(1, width // 2), indent) or [""]
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    """Lines of at most `width` characters; a percent sign stays with its number."""
+    lines = wrap(text.replace(" %", "\xa0%"), width, subsequent_indent=indent)
+    return [line.replace("\xa0%", " %") for line in lines]
 
 
 def finding_text(finding: Finding, width: int = MOST_PROSE) -> str:
@@ -169,7 +171,7 @@ def finding_text(finding: Finding, width: int = MOST_PROSE) -> str:
     text = f"{finding.severity} [{finding.code}] {finding.message}"
     if finding.remedy:
         text += f" -> {finding.remedy}"
-    return "\n".join(wrap(one_line(" ".join(text.split())), width, subsequent_indent="    "))
+    return "\n".join(_wrapped(one_line(" ".join(text.split())), width, "    "))
 
 
 def _finding(finding: Finding, screen: Screen) -> str:

@@ -15,6 +15,7 @@ from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, make_inert, one_line
 from scalecurve.findings import Finding
 from scalecurve.study.run import SCALING, Baseline, IntArray, Provenance, Run, Samples, Summary, Workload
+from scalecurve.words import unit_words
 
 REGIME_HELP = (
     "say --regime strong (the total work is the same at every K) or --regime weak (the work per worker is the same)"
@@ -387,7 +388,11 @@ class StudySet(Result):
         ]
         return Document(
             self.name,
-            (Paragraph(what), table(("curve", f"K ({self.k_unit})", "observations"), rows), FindingList(self.findings)),
+            (
+                Paragraph(what),
+                table(("curve", f"K ({unit_words(self.k_unit)})", "observations"), rows),
+                FindingList(self.findings),
+            ),
         )
 
 

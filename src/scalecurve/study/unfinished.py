@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scalecurve.findings import error
+from scalecurve.findings import error, warning
 
 JOURNAL = "journal.jsonl"
 
@@ -76,7 +76,13 @@ def _sweep(output: Path) -> dict[str, Any] | None:
         made=made,
         planned=planned,
     )
-    return {**header["study"], "runs": runs, "findings": [finding.to_dict()]}
+    findings = [finding.to_dict()]
+    if crowded := sorted({run["k"] for run in runs if run.get("observed", {}).get("disturbed")}):
+        text = (
+            f"Other processes disturbed runs at K = {', '.join(map(str, crowded))}: what they cost cannot be said yet."
+        )
+        findings.append(warning("disturbed", text, remedy="measure on a quiet machine", k=crowded).to_dict())
+    return {**header["study"], "runs": runs, "findings": findings}
 
 
 def _grid(output: Path) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import InputError
+from scalecurve.fitting.grid_forecast import forecast_grid
 from scalecurve.fitting.surface import SurfacePoints, fit_surface, surface_points, term_library
 from scalecurve.formats.loading import load_any as load
 
@@ -78,3 +79,32 @@ def test_points_come_from_curves_and_weak_sizes_grow_with_k():
 def test_too_few_points_are_refused():
     with pytest.raises(InputError, match="too few points"):
         surface_points(load({100: {1: 1.0, 2: 0.6}, 200: {1: 2.0}}, regime="strong"))
+
+
+def test_more_nodes_than_were_measured_lie_inside_the_interval_of_a_grid() -> None:
+    """Memory fills a node of 8 at two to six workers; more nodes have as much each, less what the network eats."""
+    rng, inside = np.random.default_rng(3), []
+    for _ in range(6):
+        full, network = rng.uniform(2, 6), rng.uniform(0, 0.1)
+
+        def time(size: float, k: int, full: float = full, network: float = network) -> float:
+            nodes, work = max(k / 8, 1.0), size / 1e5 / (full * (1 - np.exp(-min(k, 8) / full)))
+            return float(work / nodes * (1 + network * (1 - 1 / nodes)))
+
+        grid = {
+            size: {k: [time(size, k) * (1 + 0.01 * e) for e in rng.standard_normal(3)] for k in (1, 2, 4, 8)}
+            for size in (1e6, 2e6, 4e6, 8e6)
+        }
+        row = forecast_grid(grid, size=16e6, at=16, regime="strong", node_size=8)[0]
+        inside.append(row.time is not None and row.time.low <= time(16e6, 16) <= row.time.high)
+    assert sum(inside) >= 5
+
+
+def test_a_grid_measured_over_nodes_is_extrapolated_from_one_full_node_on() -> None:
+    grid = {size: {k: size / 1e5 / (min(k, 2) * max(k / 8, 1)) for k in (1, 2, 8, 16, 32)} for size in (1e6, 2e6, 4e6)}
+    result = forecast_grid(grid, size=4e6, at=64, regime="strong", node_size=8)
+    assert "inside-node-left-out" in [finding.code for finding in result.findings]
+    assert result[0].time is not None
+    assert result[0].efficiency is not None
+    assert result[0].time.value == pytest.approx(40 / 16, rel=0.05)
+    assert result[0].efficiency.value == pytest.approx(16 / 64, rel=0.05)

@@ -79,7 +79,7 @@ def test_work_files_are_private_and_links_are_not_followed(tmp_path: Path) -> No
         assert stat.S_IMODE(third.journal.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("place", ["runs", "runs/now", "runs/00003", "runs/now/probe"])
+@pytest.mark.parametrize("place", ["runs", "runs/now", "runs/00003", "runs/now/7", "runs/now/0/probe"])
 def test_a_link_inside_the_work_folder_is_never_cleared_or_written_through(tmp_path: Path, place: str) -> None:
     victim = tmp_path / "victim"
     (victim / "now").mkdir(parents=True)

@@ -203,4 +203,4 @@ def test_ranks_that_load_mpi_late_are_looked_at_again(monkeypatch: pytest.Monkey
         observer.look([7])
 
     assert looks == [1, 2, 3, 4, 8]  # rarely, and no more once it is known
-    assert observer.facts(1.0, 0.0)["mpi_libraries"] == ["/lib/libmpi.so.40"]
+    assert observer.facts([(1.0, [])], 0.0)[0]["mpi_libraries"] == ["/lib/libmpi.so.40"]

@@ -102,6 +102,12 @@ def test_copies_show_in_their_output_and_their_cpu_time() -> None:
     assert (
         copy_signs(run_of(2, 0.01, 0.02), run_of(1, 0.01, 0.01), Counter(), Counter(), strong=True) == []
     )  # too short to tell
+    started = [replace(run_of(k, 10.1, 18.0 * k), wall_seconds=20.1) for k in (1, 2)]
+    assert copy_signs(started[1], started[0], Counter(), Counter(), strong=True)[0].text.startswith("T(2) is 1.00 T(1)")
+    imports = [replace(run_of(k, 1.0, 4.5 * k), wall_seconds=5.5) for k in (1, 2)]
+    assert copy_signs(imports[1], imports[0], Counter(), Counter(), strong=True) == []  # all but T is start and imports
+    busy = [replace(one, observed={**one.observed, "foreign_cpu_seconds": 15.0}) for one in started]
+    assert copy_signs(busy[1], busy[0], Counter(), Counter(), strong=True) == []  # others had the second core
 
 
 def test_libraries_are_told_apart_by_what_is_in_them(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
         asked = {"timeout": timeout, "commands": commands}
         assert dog.stdin is not None
         assert dog.stdout is not None
-        dog.stdin.write(json.dumps(asked).encode() + b"\n")
+        dog.stdin.write(json.dumps([asked]).encode() + b"\n")
         dog.stdin.flush()
         while "started" in (answer := json.loads(dog.stdout.readline())):
             continue

@@ -75,7 +75,7 @@ def test_a_line_that_goes_on_keeps_its_indent_and_the_last_line_fits() -> None:
     assert all(line.startswith("   answer") for line in lines[1:])
     cut = Document(None, tuple(Paragraph(f"part {i}") for i in range(30)))
     text = to_terminal(cut, Screen(width=30, height=20))
-    assert "--verbose shows all." in " ".join(text.split())
+    assert "--verbose shows 21 more parts." in " ".join(text.split())
     assert widest(text) <= 30
 
 

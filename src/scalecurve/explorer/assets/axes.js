@@ -26,7 +26,7 @@ export function scale(axis, values, from, to, apart) {
     max,
     place: (value) => from + (to - from) * (forward(log ? Math.max(value, Number.MIN_VALUE) : value) - low) / (high - low),
     value: (place) => back(low + (high - low) * (place - from) / (to - from)),
-    ticks: ticksOf(axis.scale, min / unit, max / unit, Math.max(2, Math.floor(Math.abs(to - from) / apart))).map((tick) => tick * unit),
+    ticks: axis.ticks?.filter((tick) => tick >= min && tick <= max) ?? ticksOf(axis.scale, min / unit, max / unit, Math.max(2, Math.floor(Math.abs(to - from) / apart))).map((tick) => tick * unit),
     label: axis.format ?? count,
   };
 }

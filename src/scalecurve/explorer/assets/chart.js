@@ -13,7 +13,9 @@ const LETTER = 6.7; // pixels a letter takes at 12 px, a little too wide on purp
 const LINE = 16;
 const ZOOMS = 14; // pixels from which a drag over the plot is a zoom, not a click
 const NARROW = 440; // pixels below which a plot has no room for texts beside its points
+const SMALL = 132; // pixels of a plot there, so that a chart with its texts takes about 220
 const PALE = 0.12; // opacity of a shaded stretch
+const STRIP = 5; // pixels of a stretch along the axis
 const HALO = 'stroke="var(--paper)" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'; // behind letters
 const REACH = 16; // pixels within which a handle can be grabbed
 
@@ -69,8 +71,8 @@ export class Chart {
     this.showLegend(spec);
   }
 
-  /** The chart with its legend inside, to be taken away. */
-  picture() { return this.spec ? new Drawing(this.shown(this.spec), Math.max(this.width, 560), true).svg() : ""; }
+  /** The chart to be taken away: with its legend and the command that made it, without what can be dragged. @param {string} settings */
+  picture(settings) { return this.spec ? new Drawing(unheld(this.shown(this.spec)), Math.max(this.width, 560), true, settings).svg() : ""; }
 
   /** Without the curves that are switched off, and on the part of the axis that was zoomed to. @param {ChartSpec} spec @returns {ChartSpec} */
   shown(spec) {
@@ -195,7 +197,7 @@ function legendOf(spec) {
   const seen = new Set();
   const series = spec.series.map((each, place) => ({ name: each.name, color: each.color ?? COLORS[place % COLORS.length], dash: each.dash, filled: ["band", "area", "bars"].includes(each.kind ?? ""), marker: each.kind === "points" ? each.marker ?? "dot" : undefined, fixed: false }));
   const levels = (spec.levels ?? []).map((each) => ({ name: each.label, color: each.color ?? "var(--muted)", dash: "6 4", filled: false, fixed: true }));
-  const zones = (spec.zones ?? []).map((each) => ({ name: each.label, color: each.color, filled: true, opacity: 2 * PALE, fixed: true }));
+  const zones = (spec.zones ?? []).map((each) => ({ name: each.label, color: each.color, filled: true, opacity: 0.75, fixed: true }));
   return [...series, ...levels, ...zones].filter((each) => each.name && !seen.has(each.name) && seen.add(each.name));
 }
 
@@ -222,29 +224,27 @@ let clips = 0; // clip paths have names that are unique in the page
 
 /** The geometry and the SVG of one chart. */
 class Drawing {
-  /** @param {ChartSpec} spec @param {number} width @param {boolean} alone  the legend inside, for a picture to take away */
-  constructor(spec, width, alone) {
+  /** @param {ChartSpec} spec @param {number} width @param {boolean} alone  the legend inside, for a picture to take away @param {string} [settings]  told under it */
+  constructor(spec, width, alone, settings = "") {
     this.spec = spec;
     this.width = width;
     this.legend = alone ? this.legendRows() : [];
     this.crowded = Boolean(spec.x.categories) && (spec.x.categories ?? []).some((name) => name.length * LETTER > (width - 70) / (spec.x.categories?.length ?? 1) - 4);
     this.drop = this.crowded ? LINE : 0;
-    if (width < NARROW) spec = this.spec = { ...spec, strip: [] }; // told by the readout
-    const strip = (spec.strip?.length ?? 0) * LINE;
-    const foot = 44 + this.drop + strip + this.legend.length * LINE;
+    this.settings = broken(settings, Math.floor((width - 20) / LETTER));
+    const foot = 44 + this.drop + (this.legend.length + this.settings.length) * LINE;
     const [from, to] = [spec.x.min ?? -Infinity, spec.x.max ?? Infinity];
     const visiblePoints = spec.series.flatMap((series) => series.points.filter((point) => point.x >= from && point.x <= to));
     const yValues = [...visiblePoints.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y]),
       ...(spec.levels ?? []).map((level) => level.y ?? NaN), ...(spec.handles ?? []).map((mark) => mark.y ?? NaN)];
     const xValues = [...spec.series.flatMap((series) => series.points.map((point) => point.x)), ...(spec.handles ?? []).map((mark) => mark.x ?? NaN)];
-    const plot = Math.round(Math.min(spec.tall ? 430 : 330, Math.max(150, width * 0.44)));
+    const plot = width < NARROW ? SMALL : Math.round(Math.min(spec.tall ? 430 : 330, width * 0.44));
     this.y = scale(spec.y, yValues, plot, 0, 42);
-    const names = (spec.strip ?? []).map((row) => row.name.length);
-    this.left = 30 + Math.max(...this.y.ticks.map((tick) => this.y.label(tick).length), ...names) * LETTER;
+    this.left = 30 + Math.max(...this.y.ticks.map((tick) => this.y.label(tick).length)) * LETTER;
     this.right = width - 14;
     this.x = scale(spec.x, xValues, this.left + 6, this.right - 6, 46);
     this.notes = this.noteRows();
-    this.top = 8 + this.notes.count * LINE;
+    this.top = 8 + Math.max(this.notes.count, spec.tall ? 2 : 0) * LINE; // the one chart of a view keeps its place while names move
     this.bottom = this.top + plot;
     this.height = this.bottom + foot;
     this.y = scale(spec.y, yValues, this.bottom, this.top, 42);
@@ -257,7 +257,7 @@ class Drawing {
     const { width, height, spec } = this;
     const drawn = spec.series.map((series, place) => this.series(series, place)).join("");
     const clip = `<clipPath id="${this.clip}"><rect x="${this.left}" y="${this.top - 6}" width="${this.right - this.left}" height="${this.bottom - this.top + 6}"/></clipPath>`;
-    const parts = [clip, this.zones(), this.grid(), this.levels(), `<g clip-path="url(#${this.clip})">${drawn}</g>`, this.marks(), this.labels(), this.handles(), this.frame(), this.strip(), this.legendText()];
+    const parts = [clip, this.grid(), this.zones(), this.levels(), `<g clip-path="url(#${this.clip})">${drawn}</g>`, this.marks(), this.labels(), this.handles(), this.frame(), this.legendText(), this.settingsText()];
     return `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="${escape(visible(spec.alt))}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, DejaVu Sans, sans-serif" font-size="12">${parts.join("")}</svg>`;
   }
 
@@ -274,25 +274,23 @@ class Drawing {
     for (const [name, value] of Object.entries({ x: start, y: this.top, width: Math.max(0, end - start), height: this.bottom - this.top, fill: "var(--blue)", "fill-opacity": 0.15 })) box.setAttribute(name, String(value));
   }
 
-  /** Rows of texts under the axis: what holds at each x. */
-  strip() {
-    const rows = this.spec.strip ?? [];
-    const inside = (/** @type {{x: number}} */ cell) => cell.x >= this.x.min * 0.999 && cell.x <= this.x.max * 1.001;
-    return rows.map((row, line) => {
-      const y = this.bottom + 16 + LINE * (line + 1);
-      const cells = row.cells.filter(inside);
-      const room = cells.length > 1 ? Math.abs(this.x.place(cells[1].x) - this.x.place(cells[0].x)) : 99;
-      const every = Math.max(1, Math.ceil((Math.max(...cells.map((cell) => cell.text.length), 1) * LETTER + 2) / room));
-      const shown = cells.map((cell, place) => (place % every && !(cell.changed && every < 2) ? "" : text(this.x.place(cell.x), y, cell.text, "middle", cell.changed ? "var(--red)" : "var(--ink)", cell.changed ? "700" : "")));
-      return text(this.left - 6, y, row.name, "end", "var(--muted)") + shown.join("");
-    }).join("");
-  }
-
   /** Texts beside points, left out where they would touch another text or a curve. */
   labels() {
     const beside = (this.width < NARROW ? [] : this.spec.labels ?? []).map((label) => this.label(label.text, this.x.place(label.x), this.y.place(label.y), label.color));
     const areas = this.spec.series.filter((series) => series.kind === "area").map((series) => this.areaName(series));
-    return `<g font-size="11" ${HALO}>${[...beside, ...areas].join("")}</g>`;
+    const tags = this.spec.series.map((series) => this.tag(series));
+    return `<g font-size="11" ${HALO}>${[...tags, ...beside, ...areas].join("")}</g>`;
+  }
+
+  /** What a curve is, beside it: as far right as there is room. @param {Series} series */
+  tag({ tag, points, color }) {
+    const inside = points.filter((point) => point.x >= this.x.min && point.x <= this.x.max);
+    for (const share of tag ? [0.94, 0.8, 0.65, 0.5, 0.35] : []) {
+      const at = inside[Math.floor(share * (inside.length - 1))];
+      const found = at ? this.label(tag ?? "", this.x.place(at.x), this.y.place(at.y), color) : "";
+      if (found) return found;
+    }
+    return "";
   }
 
   /** A text above or below a place, at the first height that is free. @param {string} words @param {number} x @param {number} y @param {string} [color] */
@@ -346,7 +344,7 @@ class Drawing {
   }
 
   grid() {
-    const vertical = this.spec.x.categories ? [] : this.x.ticks;
+    const vertical = this.spec.x.categories ? [] : this.fitted(this.x.ticks);
     const lines = [...vertical.map((tick) => `M${round(this.x.place(tick))} ${this.top}V${this.bottom}`), ...this.y.ticks.map((tick) => `M${this.left} ${round(this.y.place(tick))}H${this.right}`)];
     return `<path d="${lines.join("")}" stroke="var(--grid)" stroke-width="1" fill="none"/>`;
   }
@@ -358,16 +356,18 @@ class Drawing {
     const beside = this.y.ticks.map((tick) => text(left - 6, this.y.place(tick) + 4, this.y.label(tick), "end", "var(--ink)"));
     const middle = (top + bottom) / 2;
     const name = `<text transform="translate(12 ${round(middle)}) rotate(-90)" text-anchor="middle" fill="var(--muted)">${escape(this.spec.y.label)}</text>`;
-    return `<path d="M${left} ${top}V${bottom}H${right}" stroke="var(--edge)" fill="none"/>${below.join("")}${beside.join("")}${text((left + right) / 2, bottom + 34 + this.drop + (this.spec.strip?.length ?? 0) * LINE, this.spec.x.label, "middle", "var(--muted)")}${name}`;
+    return `<path d="M${left} ${top}V${bottom}H${right}" stroke="var(--edge)" fill="none"/>${below.join("")}${beside.join("")}${text((left + right) / 2, bottom + 34 + this.drop, this.spec.x.label, "middle", "var(--muted)")}${name}`;
   }
 
-  /** Every first, second, third ... tick, so that no two labels touch. @param {number[]} ticks */
+  /** The ticks whose labels do not touch the one before. @param {number[]} ticks */
   fitted(ticks) {
-    const touches = (/** @type {number[]} */ kept) => kept.some((tick, place) => place > 0
-      && this.x.place(tick) - this.x.place(kept[place - 1]) < (this.x.label(tick).length + this.x.label(kept[place - 1]).length) * LETTER / 2 + 6);
-    let every = 1;
-    while (every < ticks.length && touches(ticks.filter((_, place) => place % every === 0))) every += 1;
-    return ticks.filter((_, place) => place % every === 0);
+    let end = -Infinity;
+    return ticks.filter((tick) => {
+      const half = this.x.label(tick).length * LETTER / 2 + 3;
+      const free = this.x.place(tick) - half >= end;
+      if (free) end = this.x.place(tick) + half;
+      return free;
+    });
   }
 
   /** @param {Series} series @param {number} place */
@@ -375,10 +375,11 @@ class Drawing {
     const color = series.color ?? COLORS[place % COLORS.length];
     const points = series.points.filter((point) => Number.isFinite(point.y) && Number.isFinite(point.x));
     switch (series.kind ?? "line") {
-      case "band": return this.band(points, color, 0.2);
+      case "band": return this.band(points, color, 0.07) + ["low", "high"].map((end) => this.line(points.map((point) => ({ ...point, y: point[/** @type {"low" | "high"} */ (end)] ?? point.y })), color, { ...series, width: 0.9, dash: "" })).join("");
       case "area": return this.band(points, color, 0.75);
       case "bars": return points.map((point) => this.bar(point, color, series)).join("");
       case "points": return this.bars(points, color) + this.dots(points, color, series.marker);
+      case "dotted": return this.line(points, color, series) + this.dots(points, color, series.marker);
       case "both": return this.line(points, color, series) + this.bars(points, color) + this.dots(points, color, series.marker);
       default: return this.line(points, color, series);
     }
@@ -425,7 +426,8 @@ class Drawing {
     return (this.spec.zones ?? []).map((zone) => {
       const left = Math.max(this.left, this.x.place(Math.max(zone.from, this.x.min)));
       const right = Math.min(this.right, this.x.place(Math.min(zone.to, this.x.max)));
-      return right > left ? `<rect x="${round(left)}" y="${this.top}" width="${round(right - left)}" height="${this.bottom - this.top}" fill="${zone.color}" fill-opacity="${PALE}"/>` : "";
+      const wash = zone.wash ? `<rect x="${round(left)}" y="${this.top}" width="${round(right - left)}" height="${this.bottom - this.top}" fill="${zone.color}" fill-opacity="${PALE}"/>` : "";
+      return right > left ? `${wash}<rect x="${round(left)}" y="${this.bottom - STRIP}" width="${round(right - left)}" height="${STRIP}" fill="${zone.color}" fill-opacity="0.75"/>` : "";
     }).join("");
   }
 
@@ -505,9 +507,13 @@ class Drawing {
     return rows;
   }
 
+  settingsText() {
+    return this.settings.map((line, place) => text(10, this.height - 6 - (this.settings.length - 1 - place) * LINE, line, "start", "var(--muted)")).join("");
+  }
+
   legendText() {
     return this.legend.map((row, line) => {
-      const y = this.bottom + 50 + this.drop + ((this.spec.strip?.length ?? 0) + line) * LINE;
+      const y = this.bottom + 50 + this.drop + line * LINE;
       const width = row.reduce((sum, entry) => sum + 40 + entry.name.length * LETTER, 0);
       let x = Math.max(4, (this.width - width) / 2);
       return row.map((entry) => {
@@ -518,6 +524,24 @@ class Drawing {
       }).join("");
     }).join("");
   }
+}
+
+/** Without handles and the invitation to drag. @param {ChartSpec} spec @returns {ChartSpec} */
+function unheld(spec) {
+  const still = (/** @type {Mark[] | undefined} */ marks) => marks?.filter((mark) => !mark.label.includes("drag to set")).map((mark) => ({ ...mark, param: undefined, label: mark.label.replace(" (drag)", "") }));
+  return { ...spec, marks: still(spec.marks), levels: still(spec.levels), handles: still(spec.handles) };
+}
+
+/** A text in lines of at most so many letters. @param {string} words @param {number} most */
+function broken(words, most) {
+  /** @type {string[]} */
+  const lines = [];
+  for (const word of words.split(/\s+/).filter(Boolean)) {
+    const last = lines.length - 1;
+    if (last >= 0 && lines[last].length + word.length < most) lines[last] += ` ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /** @param {number} value */

@@ -23,7 +23,7 @@ export class Panel {
     this.details = details;
     this.note = el("p", { class: "note" });
     this.element = el("section", { class: "panel", id: `panel-${id}`, "aria-label": title }, el("h2", {}, title), this.chart.element, this.note,
-      shareBar(() => this.chart.picture(), () => this.table, () => this.command, `scalecurve-${id}`), details);
+      shareBar(() => this.chart.picture(this.command), () => this.table, () => this.command, `scalecurve-${id}`), details);
   }
 
   /** @param {ChartSpec} spec @param {TableData} table @param {string} command @param {string} [note] */

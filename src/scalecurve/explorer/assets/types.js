@@ -36,10 +36,11 @@
  * @property {Point[]} points
  * @property {string} [color]
  * @property {string} [dash]
- * @property {"line" | "points" | "both" | "band" | "area" | "bars"} [kind]  an area is stacked from low to high
+ * @property {"line" | "dotted" | "points" | "both" | "band" | "area" | "bars"} [kind]  an area is stacked from low to high
  * @property {string} [marker]
  * @property {number} [width]
  * @property {boolean} [quiet]
+ * @property {string} [tag]  what it is in a word, written beside it
  *
  * @typedef {object} Mark
  * @property {number} [x]
@@ -58,6 +59,7 @@
  * @property {number} [min]
  * @property {number} [max]
  * @property {string[]} [categories]
+ * @property {number[]} [ticks]  where the values are, instead of round ones
  * @property {(value: number) => string} [format]
  *
  * @typedef {object} ChartSpec
@@ -70,8 +72,7 @@
  * @property {Mark[]} [marks]
  * @property {Mark[]} [levels]
  * @property {Mark[]} [handles]
- * @property {Array<{from: number, to: number, label: string, color: string}>} [zones]
- * @property {Array<{name: string, cells: Array<{x: number, text: string, changed?: boolean}>}>} [strip]  rows under the axis
+ * @property {Array<{from: number, to: number, label: string, color: string, wash?: boolean}>} [zones]  along the axis; washed, the plot too
  * @property {Array<{x: number, y: number, text: string, color?: string}>} [labels]  texts beside points
  * @property {Map<number, string[]>} [hints]  further lines of the readout at an x
  * @property {string} [pick]

@@ -30,6 +30,7 @@ export class View {
     this.clock = 0;
     this.controls = new Controls(controls, store, name);
     this.summary = el("div", { class: "summary", role: "status", "aria-live": "polite" });
+    this.why = el("details", { class: "why", open: matchMedia("(min-width: 52rem)").matches });
     this.problem = el("p", { class: "problem", role: "alert", hidden: true });
     this.taken = el("p", { class: "took", role: "status", hidden: true });
     this.computing = el("p", { class: "computing", role: "status" });
@@ -176,9 +177,12 @@ export class View {
     return words.join(", ") || "as at the start";
   }
 
-  /** @param {string[]} sentences */
-  say(sentences) {
-    this.summary.replaceChildren(...sentences.map((sentence) => el("p", {}, sentence)));
+  /** The answer, its figures (name, value, what it means), then why. @param {string[]} sentences @param {string[][]} [tiles] */
+  say(sentences, tiles = []) {
+    const [answer, ...rest] = sentences.map((sentence) => el("p", {}, sentence));
+    this.why.replaceChildren(el("summary", {}, "Why, and what next"), ...rest);
+    this.why.hidden = !rest.length;
+    this.summary.replaceChildren(answer, ...(tiles.length ? [tileList(tiles)] : []), this.why);
   }
 
   /** @param {string[]} commands @param {Record<string, string>} [files]  that the commands read */
@@ -208,6 +212,11 @@ export class View {
     }
     return tidied;
   }
+}
+
+/** @param {string[][]} tiles  name, value, what it means */
+export function tileList(tiles) {
+  return el("dl", { class: "facts" }, ...tiles.map(([name, value, meaning = ""]) => el("div", meaning ? { title: meaning } : {}, el("dt", {}, name), el("dd", {}, value))));
 }
 
 /** A command whose options are not broken at their hyphens; its text stays the same. @param {string} text */

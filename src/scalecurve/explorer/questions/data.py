@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 MOST_TEXT = 2_000_000
 MOST_SAMPLES = 200_000
 CURVE_POINTS = 60
+FORECAST_LEVEL = 0.9
 WORKERS = (1, 2, 4, 8, 16, 32, 64)  # of the worked cases
 REPEATS, NOISE, SEED = 5, 0.02, 7
 
@@ -91,7 +92,6 @@ class ForecastRequest(DataRequest):
     """Also how far beyond the data to look."""
 
     reach: int = Field(4, ge=2, le=64, description="largest K asked for, as a multiple of the largest measured")
-    forecast_level: float = Field(0.9, gt=0, lt=1, description="level of the forecast's interval")
 
 
 class CostRequest(DataRequest):
@@ -99,7 +99,6 @@ class CostRequest(DataRequest):
 
     price: float = Field(2.5, ge=0.001, le=100_000, description="dollars per worker-hour")
     jobs: int = Field(1, ge=1, le=10_000_000, description="number of results")
-    deadline_hours: float | None = Field(None, gt=0, le=1e7)
 
 
 def page_study(source: StudyLike, regime: str | None) -> dict[str, str]:
@@ -241,19 +240,17 @@ def answer_forecast(request: ForecastRequest) -> dict[str, Any]:
     largest = request.study.all_k[-1]
     steps = range(1, request.reach.bit_length() + 1)
     at = sorted({min(largest * 2**step, largest * request.reach) for step in steps})
-    forecast = sc.forecast(request.study, at=at, level=request.forecast_level)
+    forecast = sc.forecast(request.study, at=at, level=FORECAST_LEVEL)
     return {
         "bands": [bounds for row in forecast.rows if (bounds := band(row)) is not None],
         "html": html_of(forecast.document()),
-        "commands": [request.command("forecast", f"--at {','.join(map(str, at))} --level {request.forecast_level:g}")],
+        "commands": [request.command("forecast", f"--at {','.join(map(str, at))} --level {FORECAST_LEVEL:g}")],
     }
 
 
 def answer_cost(request: CostRequest) -> dict[str, Any]:
-    hours = request.deadline_hours
-    costs = sc.cost(request.study, request.price, jobs=request.jobs, deadline=None if hours is None else hours * 3600)
+    costs = sc.cost(request.study, request.price, jobs=request.jobs)
     settings = f"--price {request.price:g} --jobs {request.jobs}"
-    settings += "" if hours is None else f" --deadline {hours:g}h"
     return {
         "cost": costs.to_dict(),
         "html": html_of(costs.document()),

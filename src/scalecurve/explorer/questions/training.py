@@ -7,12 +7,10 @@ the page says so.
 
 from __future__ import annotations
 
-import itertools
 import math
 import shlex
 import tempfile
 import tomllib
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -24,13 +22,12 @@ from pydantic import Field
 from scalecurve.errors import InputError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, table_of
 from scalecurve.training.answers.curve import PlanRow
-from scalecurve.training.answers.evaluation import LEFT_OUT, StepOutcome, TrainingJob, evaluate_jobs
+from scalecurve.training.answers.evaluation import LEFT_OUT, StepOutcome, evaluate_jobs
 from scalecurve.training.answers.plan import Plan, sweep
 from scalecurve.training.inputs.cluster import read_cluster
 from scalecurve.training.inputs.layout import Layout
 from scalecurve.training.inputs.request import PlanRequest
 from scalecurve.training.inputs.transformer import Transformer, model_preset, models
-from scalecurve.training.physics.memory import USABLE
 from scalecurve.training.physics.run import critical_batch_laws, read_critical_batch
 from scalecurve.training.search.search import COARSE, FULL
 from scalecurve.units import format_count
@@ -46,7 +43,6 @@ DRAGGING = "While you drag: fewer layouts at every second P; on release the plan
 JOBS = {"strong": "The fixed job", "weak": "With the model growing"}
 STACKS = ("usual", "megatron-core", "megatron-lm", "fsdp", "torchtitan", "deepspeed-zero3", "jax")
 SIXTEENTHS = (8, 10, 12, 14, 15)  # a batch is one of these times a power of two, so that replicas divide it
-COMMUNICATION = ("tensor", "context", "expert", "data", "pipeline", "bubble")
 SHOWN = (
     "gpus", "layout", "global_batch_sequences", "global_batch_tokens", "step_seconds", "step_low", "step_high",
     "breakdown", "comm_frac", "efficiency", "mfu", "memory_bytes", "tokens_per_second", "usd_per_billion_tokens",
@@ -213,11 +209,9 @@ def answer(asked: TrainingRequest) -> dict[str, Any]:
         return common | {"rows": [], "refused": str(problem), "sentences": [f"The planner refuses: {sentence}."]}
     lines = _whole_table(plan)
     rows = [_row(row, asked.deadline_days * 86400.0) for row in plan.rows]
-    if asked.exact:
-        for row, (change, why) in zip(rows, layout_changes(plan.rows), strict=True):
-            row |= {"change": change, "why": why}
     return common | {
         "rows": rows,
+        "published": _rebuilt(asked, plan.rows[0].outcome) if asked.exact else [],
         "strong": [_row(row) for row in plan.strong],
         "table": lines,
         "regime": plan.regime,
@@ -260,7 +254,6 @@ def _row(row: PlanRow, deadline: float = 0.0) -> dict[str, Any]:
     chance = row.chance_within(deadline) if deadline else None
     shown = {name: values[name] for name in SHOWN}
     return shown | {
-        "split": split_of(one.layout),
         "parameters": one.job.model.parameters,
         "ends": ends,
         "chance": chance,
@@ -273,59 +266,13 @@ def _row(row: PlanRow, deadline: float = 0.0) -> dict[str, Any]:
     }
 
 
-def split_of(layout: Layout) -> str:
-    """The kind of split that is there: data only, tensor, pipeline, both; with experts or context named."""
-    parts = [word for word, degree in (("tensor", layout.tp), ("pipeline", layout.pp), ("context", layout.cp),
-                                       ("expert", layout.ep)) if degree > 1]  # fmt: skip
-    return " + ".join(parts) or "data only"
-
-
-def layout_changes(rows: Sequence[PlanRow]) -> list[tuple[str, str]]:
-    """At each P what changed in the split since the P before, and why: what the old split with more replicas would do.
-
-    Where nothing changed, or the model itself grew, both texts say less or nothing.
-    """
-    changes = ["", *(_change(before.outcome.layout, row.outcome.layout) for before, row in itertools.pairwise(rows))]
-    kept = [
-        _kept(before, row) if change else ""
-        for change, (before, row) in zip(changes[1:], itertools.pairwise(rows), strict=True)
-    ]
-    jobs = [job for job in kept if not isinstance(job, str)]
-    outcomes = iter(evaluate_jobs(jobs, rows[0].outcome.calibration) if jobs else [])
-    reasons = [
-        job if isinstance(job, str) else _reason(next(outcomes), row) for job, row in zip(kept, rows[1:], strict=True)
-    ]
-    return list(zip(changes, ["", *reasons], strict=True))
-
-
-def _change(old: Layout, new: Layout) -> str:
-    names = [name for name in ("tp", "pp", "cp", "ep") if getattr(old, name) != getattr(new, name)]
-    return ", ".join(f"{name} {getattr(old, name)} to {getattr(new, name)}" for name in names)
-
-
-def _kept(before: PlanRow, row: PlanRow) -> TrainingJob | str:
-    """The job with the split of the P before and more replicas, or why there is none."""
-    old, sequences = before.outcome.layout, row.outcome.layout.sequences
-    if before.outcome.job.model != row.outcome.job.model:
-        return "the model grew"
-    replicas, rest = divmod(row.gpus, old.tp * old.pp * old.cp)
-    if rest or sequences % replicas:
-        return f"{sequences:,} sequences do not divide over {replicas:,} replicas of the old split"
-    micro = max(size for size in (1, 2, 4, 8, 16) if size <= old.micro and sequences % (replicas * size) == 0)
-    steps = sequences // (replicas * micro)
-    chunks = old.interleave if steps % old.pp == 0 else 1
-    layout = replace(old, dp=replicas, micro=micro, accumulation=steps, interleave=chunks, shard=None)
-    return replace(row.outcome.job, layout=layout)
-
-
-def _reason(kept: StepOutcome, row: PlanRow) -> str:
-    """Why the split of a row was preferred to the old one."""
-    slower = kept.seconds / row.step_seconds - 1.0
-    if kept.memory_share > USABLE:
-        return f"the old split would need {kept.memory_text}"
-    if slower > 0.005:
-        return f"the old split on {row.gpus:,} would take {100 * slower:.0f} % longer"
-    return f"within {100 * abs(slower):.0f} % of the old split, and simpler by the planner's rule"
+def _rebuilt(asked: TrainingRequest, like: StepOutcome) -> list[dict[str, Any]]:
+    """The planner's figures for the published layouts of this model on this accelerator, where they are known."""
+    runs = [run for run in published() if run["model"] == asked.model and "layout" in run]
+    runs = [run for run in runs if asked.cluster.startswith(run["accelerator"]) and run["sequences"] == asked.sequences]
+    jobs = [replace(like.job, layout=Layout(**run["layout"])) for run in runs]
+    outcomes = evaluate_jobs(jobs, like.calibration) if jobs else []
+    return [{"name": run["name"], "mfu": one.mfu} for run, one in zip(runs, outcomes, strict=True)]
 
 
 def _laws(asked: TrainingRequest) -> list[dict[str, Any]]:
@@ -342,13 +289,14 @@ def _laws(asked: TrainingRequest) -> list[dict[str, Any]]:
 def _sentences(plan: Plan) -> list[str]:
     """How far, what the batch allows, and what was chosen."""
     first, last = plan.rows[0], plan.rows[-1]
-    sentences = [
-        plan.answer.decision,
-        f"{JOBS[plan.regime]}: cost-effective up to {plan.cost_effective.words} accelerators. From {first.gpus:,} to "
-        f"{last.gpus:,} the useful efficiency goes from {100 * first.useful_efficiency:.0f} % to "
-        f"{100 * last.useful_efficiency:.0f} % and MFU from {100 * first.mfu:.1f} % to {100 * last.mfu:.1f} %.",
-    ]
-    return [*sentences, *(text for text in (plan.cap and plan.cap.sentence, plan.choice) if text)]
+    told = plan.answer
+    why = " ".join(part for part in (told.reason, told.confidence) if part)
+    spread = (
+        f"{JOBS[plan.regime]}: from {first.gpus:,} to {last.gpus:,} the useful efficiency goes from "
+        f"{100 * first.useful_efficiency:.0f} % to {100 * last.useful_efficiency:.0f} % and MFU from "
+        f"{100 * first.mfu:.1f} % to {100 * last.mfu:.1f} %."
+    )
+    return [text for text in (told.decision, why, spread, plan.choice) if text]
 
 
 @cache

@@ -15,6 +15,7 @@ from scalecurve.formats.headers import (
     TIME_UNITS,
     WORKER_NOUNS,
     ValueColumn,
+    in_english,
     parse_header,
     parts_thousands_by_points,
     pattern,
@@ -389,7 +390,7 @@ def _workers_in(text: str, named: bool) -> float:
     match = pattern("cells.workers").fullmatch(text) or pattern("cells.named").fullmatch(text)
     if match is None:
         return np.nan
-    noun = (match["noun"] or "").lower()
+    noun = in_english(match["noun"] or "").lower()
     is_count = noun in WORKER_NOUNS and noun not in TIME_UNITS if noun else named
     return float(match["count"].replace(",", "")) if is_count else np.nan
 
@@ -448,6 +449,12 @@ def no_result(cell: Any) -> bool:
 def is_summary(label: str) -> bool:
     """Whether a row of that name among rows of runs sums them up: avg, stdev, max."""
     return SUMMARY_ROW.match(label) is not None or parse_header(label).statistic is not None
+
+
+def only_parted(cells: Cells) -> bool:
+    """Whether every number has commas before groups of three digits: speedups are the same whatever they part."""
+    filled = [str(cell).strip() for cell in cells if not no_result(cell)]
+    return len(filled) > 1 and all(pattern("cells.only_parted").match(cell) for cell in filled)
 
 
 def is_absent(cell: Any) -> bool:

@@ -44,35 +44,41 @@ class Local(Launcher):
     def missing(self, world: World) -> str | None:
         return None
 
-    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        pin, hosts = settings.launcher.pin, settings.launcher.hosts
+    def commands(self, job: LaunchJob, settings: MeasureSettings, world: World) -> list[Command]:
+        pin, places = settings.launcher.pin, self.places(job, settings)
         topology = topology_of(world.machine) if pin != "none" else Topology(())
-        per_host = settings.launcher.workers_per_node or 1
-        places = [hosts[rank // per_host % len(hosts)] if hosts else "localhost" for rank in range(job.k)]
         argv, env, width = arguments(job, settings), worker_env(job, settings), job.threads or 1
         if settings.launcher.mode == "command" or job.role != SCALING:
             cores = topology.cores_for(pin, 0, job.k * width)
-            commands = [command(wrapped(argv, settings, rank=0, host=places[0]), env, settings, cores)]
-        else:  # K processes that meet at the probe's first step, so that they have a common start
-            env |= {probe.SIZE: str(job.k), probe.MEET: str(job.k)}
-            commands = [
-                command(
-                    wrapped(argv, settings, rank=rank, host=host),
-                    env | {probe.RANK: str(rank)},
-                    settings,
-                    topology.cores_for(pin, rank, width),
-                )
-                for rank, host in enumerate(places)
-            ]
+            return [command(wrapped(argv, settings, rank=0, host=places[0]), env, settings, cores)]
+        # K processes that meet at the probe's first step, so that they have a common start
+        env |= {probe.SIZE: str(job.k), probe.MEET: str(job.k)}
+        return [
+            command(
+                wrapped(argv, settings, rank=rank, host=host),
+                env | {probe.RANK: str(rank)},
+                settings,
+                topology.cores_for(pin, rank, width),
+            )
+            for rank, host in enumerate(places)
+        ]
+
+    def places(self, job: LaunchJob, settings: MeasureSettings) -> list[str]:
+        """The host of every worker."""
+        hosts, per_host = settings.launcher.hosts, settings.launcher.workers_per_node or 1
+        return [hosts[rank // per_host % len(hosts)] if hosts else "localhost" for rank in range(job.k)]
+
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        commands, pin = self.commands(job, settings, world), settings.launcher.pin
         bound = tuple(sorted({core for one in commands for core in one.cores}))
-        used = tuple(dict.fromkeys(places)) if hosts else ()
+        used = tuple(dict.fromkeys(self.places(job, settings))) if settings.launcher.hosts else ()
         placement = Placement(
             ranks=job.k,
             threads_per_rank=job.threads,
             nodes=len(used) or 1,
             hosts=used,
             cores=bound,
-            numa_nodes=topology.numa_of(bound),
+            numa_nodes=topology_of(world.machine).numa_of(bound) if bound else (),
             pinning=pin,
         )
         return replace(run_together(commands, job, world), placement=placement)

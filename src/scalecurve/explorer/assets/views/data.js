@@ -14,6 +14,7 @@ export const DATA = { text: "", name: "pasted.csv", series: "", regime: "", thre
 const MOST_TEXT = 2_000_000;
 /** Rows of a cost table by where they come from. @type {Record<string, {name: string, color: string, marker: string}>} */
 const KINDS = { measured: { name: "measured", color: "var(--green)", marker: "dot" }, interpolated: { name: "interpolated between measured K", color: "var(--blue)", marker: "square" }, forecast: { name: "forecast (not measured)", color: "var(--orange)", marker: "diamond" } };
+const MOST_TICKS = 14; // from which round values are easier to read than those measured
 const FAR = 5; // times between costs from which a linear axis would press the small ones together
 
 const ONLY = "the only curve";
@@ -147,7 +148,20 @@ export class DataView extends View {
   }
 
   /** The answer, and which curve of several it is about. @param {string[]} sentences */
-  tell(sentences) { this.say([...sentences.slice(0, 1), ...(this.answer?.curves?.sentences ?? []), ...sentences.slice(1)]); }
+  tell(sentences) {
+    this.told = sentences;
+    this.say([...sentences.slice(0, 1), ...(this.answer?.curves?.sentences ?? []), ...sentences.slice(1)], this.tiles(sentences[0] ?? ""));
+  }
+
+  /** The largest useful K with its speedup and cost, where the answer names that K. @param {string} decision @returns {string[][]} */
+  tiles(decision) {
+    const { rows, bend, k_unit: unit } = this.answer.table;
+    const useful = rows.filter((/** @type {any} */ row) => !bend || row.k < bend.k).at(-1);
+    if (!useful || !decision.includes(` ${whole(useful.k)} `)) return [];
+    const cost = this.more.cost?.cost.rows.find((/** @type {any} */ row) => row.k === useful.k);
+    return [["largest useful K", `${whole(useful.k)} ${unit}`, "the last K measured before the bend"], ["speedup there", short(useful.speedup), `efficiency ${percent(useful.efficiency)}`],
+      ["cost there", cost ? dollars(cost.cost) : "-", `at ${dollars(Number(this.params.price))} for each worker and hour`]];
+  }
 
   /** A part that takes longer comes when it comes; the table and the curve do not wait. @param {typeof PARTS[number]} part */
   fill(part) {
@@ -167,7 +181,10 @@ export class DataView extends View {
       box.replaceChildren(el("h2", {}, part.title), shown);
       this.sayOnce();
       this.more[part.name] = found.error ? null : found;
-      if (part.name === "cost") this.drawCost(found);
+      if (part.name === "cost") {
+        this.drawCost(found);
+        this.tell(this.told ?? []);
+      }
       else if (part.name === "diagnosis" && found.sentences) this.tell(found.sentences);
       else if (this.answer) this.draw(this.answer);
     });
@@ -206,7 +223,9 @@ export class DataView extends View {
     const strong = table.regime === "strong";
     const bend = table.bend ? [{ x: table.bend.k, label: `bend at K = ${whole(table.bend.k)}: ${ruleWords(this.params)}` }] : [];
     const decades = table.rows.length > 1 && table.rows.every((/** @type {any} */ row) => Number.isInteger(Math.log10(row.k)));
-    const axis = { label: `K (${table.k_unit})`, scale: /** @type {"log10" | "log2"} */ (decades ? "log10" : "log2") };
+    const measured = table.rows.map((/** @type {any} */ row) => row.k);
+    const ticks = [...measured, ...(this.more.forecast?.bands ?? []).map((/** @type {any} */ row) => row.k).filter((/** @type {number} */ k) => k > measured.at(-1))];
+    const axis = { label: `K (${table.k_unit})`, scale: /** @type {"log10" | "log2"} */ (decades ? "log10" : "log2"), ...(ticks.length <= MOST_TICKS ? { ticks } : {}) };
     const points = (/** @type {string} */ what) => table.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row[what], low: row[`${what}_low`], high: row[`${what}_high`] }));
     this.curve.element.hidden = !strong;
     if (strong) {

@@ -4,7 +4,7 @@ import { ask } from "../api.js";
 import { el } from "../dom.js";
 import { percent, short, whole } from "../format.js";
 import { Panel } from "../panel.js";
-import { View } from "../view.js";
+import { View, tileList } from "../view.js";
 
 /** @typedef {import("../types.js").Params} Params */
 
@@ -36,7 +36,7 @@ export class LawsView extends View {
     this.strong = new Panel("strong", "Strong: a fixed job, speedup against S = K", change);
     this.weak = new Panel("weak", "Both questions, efficiency against 1", change);
     this.iso = new Panel("iso", "Isoefficiency: work per worker that holds the efficiency", change);
-    this.facts = el("dl", { class: "facts" });
+    this.facts = el("div");
     this.formula = el("pre", { class: "formula", tabindex: "0", role: "group", "aria-label": "Formula" });
     this.lead.append(el("div", { class: "panels" }, this.strong.element, this.weak.element));
     this.stage.append(this.facts, this.formula, el("div", { class: "panels" }, this.iso.element));
@@ -46,10 +46,10 @@ export class LawsView extends View {
     const settings = this.settings;
     const answers = await Promise.all(settings.map((each) => ask("laws", each.params)));
     const answer = answers[0];
-    this.say(answer.sentences);
+    this.say(answer.sentences, answer.tiles.slice(0, 3));
     this.showCommands(answer.commands);
     this.formula.textContent = answer.formula;
-    this.facts.replaceChildren(...answer.tiles.map((/** @type {string[]} */ [name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+    this.facts.replaceChildren(tileList(answer.tiles.slice(3)));
     this.showStrong(answers, settings);
     this.showWeak(answers, settings);
     this.showIso(answers, settings);

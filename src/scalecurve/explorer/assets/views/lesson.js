@@ -74,13 +74,12 @@ export class LessonView extends View {
     super(store, "lesson", CONTROLS, []);
     this.side.querySelector(".pins")?.remove();
     this.panel = new Panel("lesson", "What each accelerator still does, against the smallest cluster that holds the model", this.dragged.bind(this));
-    this.facts = el("dl", { class: "facts" });
     this.quiz = el("section", { class: "quiz", "aria-label": "Predict first" });
     this.formula = el("pre", { class: "formula", tabindex: "0", role: "group", "aria-label": "Formula" });
     this.place = -1; // of the question asked; -1 before the first, 3 after the last
     this.lead.append(this.panel.element);
     this.side.prepend(this.quiz);
-    this.stage.append(this.facts, el("details", { class: "behind", ontoggle: () => this.update() }, el("summary", {}, "The formula with these numbers"), this.formula,
+    this.stage.append(el("details", { class: "behind", ontoggle: () => this.update() }, el("summary", {}, "The formula with these numbers"), this.formula,
       el("p", { class: "note" }, "Smooth on purpose. Left out: gradient exchange that is not hidden, whole numbers, slower links between nodes. The batch is held at the critical batch, where a run needs twice the tokens of a small batch, at every P alike. Weak: the model grows as the square root of P, the critical batch as its fourth root.")));
     /** The planner's rows and the job they are for. @type {{key: string, rows: any[], commands: string[], files: any} | null} */
     this.real = null;
@@ -104,10 +103,9 @@ export class LessonView extends View {
     const job = this.job;
     const now = strong(job);
     const first = strong({ ...job, P: now.smallest });
-    this.say(sentences(job, now, first, weak(job)));
     const fits = job.P >= now.smallest * 0.999;
-    const tiles = [["green ends at", `${whole(now.cap)} accelerators`], [`useful work of each at ${whole(job.P)}`, fits ? percent(now.efficiency) : "does not fit"], ["cost of the run", fits ? `${dollars(now.usd)} in ${formatSeconds(now.seconds)}` : "-"]];
-    this.facts.replaceChildren(...tiles.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+    const tiles = [["green ends at P", whole(now.cap), "the cap: up to here replicas share the critical batch; beyond it the model itself must be split further"], [`useful work of each at ${whole(job.P)}`, fits ? percent(now.efficiency) : "does not fit", "useful work of each accelerator, against the smallest cluster that holds the model"], ["cost of the run", fits ? `${dollars(now.usd)} in ${formatSeconds(now.seconds)}` : "-", `at ${dollars(CONSTANTS.price)} for each accelerator and hour`]];
+    this.say(sentences(job, now, first, weak(job)), tiles);
     this.draw(job, now);
     if (this.formula.closest("details")?.open) this.formula.textContent = Object.entries(STEP_WORDS).map(([name, words]) => `${name} = ${words} = ${short(now[name], 4)}`).join("\n");
     if (this.params.layouts && !this.store.moving) this.overlay(job);
@@ -122,15 +120,15 @@ export class LessonView extends View {
     const table = Array.from({ length: 15 }, (_, power) => SMALLEST * 2 ** power).filter((P) => P >= from).map((P) => ({ one: strong({ ...job, P }), two: weak({ ...job, P }) }));
     this.panel.show({
       id: "lesson", title: "The training ceiling", tall: true, alt: `Efficiency over accelerators for ${billions(job.N)} parameters: green up to ${whole(now.cap)}, ${percent(now.efficiency)} at ${whole(job.P)}.`,
-      x: { label: "accelerators P", scale: "log2", min: SMALLEST, max: LARGEST, format: thousands }, y: { label: "useful work of each", scale: "linear", min: 0, max: 1.05, format: percent },
+      x: { label: "accelerators P", scale: "log10", min: SMALLEST, max: LARGEST, format: thousands }, y: { label: "useful work of each", scale: "linear", min: 0, max: 1.05, format: percent },
       series: [
-        ...(was && ghost ? [{ name: "before", points: points(ghost, strong, Math.max(SMALLEST, was.smallest), LARGEST), color: "var(--muted)", width: 1.6, dash: "3 3", quiet: true }] : []),
-        { name: "weak: the model grows with P", points: points(job, weak, from, LARGEST), color: "var(--blue)", dash: "9 4", width: 2 },
+        ...(was && ghost ? [{ name: "before", points: points(ghost, strong, Math.max(SMALLEST, was.smallest), LARGEST), color: "var(--muted)", width: 1.6, dash: "3 3", quiet: true, tag: "before" }] : []),
+        { name: "weak: the model grows with P", points: points(job, weak, from, LARGEST), color: "var(--blue)", dash: "9 4", width: 2, tag: "weak" },
         { name: "strong: replicas share the batch", points: points(job, strong, from, cap), color: "var(--green)", width: 4.5 },
-        { name: "strong, past the cap: the model is split further", points: points(job, strong, Math.max(from, cap), LARGEST), color: "var(--orange)", width: 3.4 },
+        { name: "strong, past the cap: the model is split further", points: points(job, strong, Math.max(from, cap), LARGEST), color: "var(--orange)", width: 3.4, tag: "strong" },
         ...(rows.length ? [{ name: "real layouts, by the planner", kind: /** @type {const} */ ("points"), marker: "diamond", color: "var(--purple)", points: rows.map((row) => ({ x: row.gpus, y: row.useful_efficiency, label: `${percent(row.useful_efficiency)}: ${row.words}` })) }] : []),
       ],
-      zones: [{ from: SMALLEST, to: cap, label: "", color: "var(--green)" }],
+      zones: [{ from: SMALLEST, to: cap, label: "", color: "var(--green)", wash: true }],
       marks: [{ x: Math.min(now.cap, LARGEST), label: `cap ${whole(now.cap)} (drag)`, param: "critical", factor: job.critical / now.cap, color: "var(--green)" }, { x: job.P, label: `P = ${whole(job.P)}`, param: "P", color: "var(--ink)" }],
       handles: job.P >= from ? [{ x: job.P, y: now.efficiency, label: percent(now.efficiency), color: "var(--ink)" }] : [],
     }, tableOf(["P", "strong", "weak", "run", "USD"], table.map(({ one, two }) => [whole(one.P), percent(one.efficiency), percent(two.efficiency), formatSeconds(one.seconds), dollars(one.usd)])), command(job), this.compared(job, rows));
@@ -226,4 +224,4 @@ function command(job) {
 }
 
 /** @param {number} value */
-const thousands = (value) => (value >= 1024 && value % 1024 === 0 ? `${value / 1024}k` : String(Math.round(value)));
+const thousands = (value) => (value >= 1000 ? `${Number((value / 1000).toPrecision(3))}k` : String(Math.round(value)));

@@ -159,10 +159,12 @@ export class MechanismsView extends View {
     this.head(answer, ["Speedup that work and depth admit"]);
     const rows = answer.rows;
     const largest = rows.at(-1).k;
+    const corner = answer.parallelism < largest ? [{ k: answer.parallelism, most: answer.parallelism, greedy: null }] : [];
+    const most = [...rows, ...corner].sort((/** @type {any} */ one, /** @type {any} */ other) => one.k - other.k).map((/** @type {any} */ row) => ({ x: row.k, y: row.most }));
     this.first.show({
       id: "depth", title: "Work and depth", alt: answer.sentences[0], x: { label: "P (processors)", scale: "log2" }, y: { label: "speedup", scale: "log2", min: 1 },
       series: [{ name: "ideal S = P", points: rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.k })), color: "var(--muted)", dash: "5 4", width: 1.3 },
-        { name: "at most min(P, W/D)", points: rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.most })), color: "var(--blue)" },
+        { name: "at most min(P, W/D)", points: most, color: "var(--blue)" },
         { name: "any greedy schedule reaches", points: rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.greedy })), color: "var(--green)", dash: "8 3" },
         { name: "between the two", kind: "band", points: rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.most, low: row.greedy, high: row.most })), color: "var(--green)" },
         ...pins(others, (other) => other.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.most })), "at most")],

@@ -4,7 +4,7 @@ import { ask, latest } from "../api.js";
 import { el } from "../dom.js";
 import { billions, dollars, formatSeconds, percent, short, whole } from "../format.js";
 import { Panel, tableOf } from "../panel.js";
-import { View } from "../view.js";
+import { View, tileList } from "../view.js";
 
 /** @typedef {import("../types.js").Params} Params */
 
@@ -21,9 +21,6 @@ const BUDGETS = [0, ...[4, 5, 6, 7, 8].flatMap((power) => [1, 1.5, 2, 3, 5, 7].m
 const BATCHES = Array.from({ length: 16 }, (_, power) => 65536 * 2 ** power).flatMap((size) => [size, size * 1.25, size * 1.5, size * 1.75, size * 1.875]);
 const COMMUNICATION = ["tensor", "context", "expert", "data", "pipeline", "bubble"];
 const PART_COLORS = /** @type {Record<string, string>} */ ({ tensor: "var(--blue)", context: "var(--sky)", expert: "var(--red)", data: "var(--green)", pipeline: "var(--purple)", bubble: "var(--orange)" });
-const STYLES = /** @type {Record<string, {color: string, marker: string}>} */ ({
-  "data only": { color: "var(--green)", marker: "dot" }, tensor: { color: "var(--blue)", marker: "square" }, pipeline: { color: "var(--orange)", marker: "triangle" }, "tensor + pipeline": { color: "var(--purple)", marker: "diamond" },
-});
 const MEASURES = /** @type {Record<string, {label: string, short: string, format: (value: number) => string, scale: "linear" | "log10", max?: number}>} */ ({
   useful_efficiency: { label: "useful work per accelerator, against the best P", short: "useful efficiency", format: percent, scale: "linear", max: 1 },
   efficiency: { label: "compute share, 1/(1 + comm_frac)", short: "compute share", format: percent, scale: "linear", max: 1 },
@@ -94,12 +91,13 @@ export class TrainingView extends View {
     this.grown = new Panel("weak", "Weak: model, tokens and batch grow with P", change);
     this.shares = new Panel("shares", "Where the step goes, over P", change);
     this.parts = new Panel("step", "The step at one P", change);
-    this.tilesHead = el("h2", { class: "tiles-head" });
-    this.facts = el("dl", { class: "facts" });
+    this.tilesHead = el("summary", { class: "tiles-head" });
+    this.facts = el("div");
+    this.figures = el("details", { class: "behind" }, this.tilesHead, this.facts);
     this.formula = el("pre", { class: "formula", tabindex: "0", role: "group", "aria-label": "Formula" });
     this.notes = el("div", { class: "notes" });
     this.lead.append(el("div", { class: "panels" }, this.curve.element, this.grown.element));
-    this.stage.append(this.tilesHead, this.facts, el("div", { class: "panels" }, this.shares.element, this.parts.element), el("h2", {}, "The formula with these numbers"), this.formula, this.notes);
+    this.stage.append(this.figures, el("div", { class: "panels" }, this.shares.element, this.parts.element), el("h2", {}, "The formula with these numbers"), this.formula, this.notes);
     this.choices = this.fill();
     /** What was last computed in full. @type {Record<string, {zones: any[], cheap: number}>} */
     this.kept = {};
@@ -135,6 +133,9 @@ export class TrainingView extends View {
     this.controls.show();
   }
 
+  /** Whether the page has only what was computed with the usual settings. */
+  get still() { return Boolean(this.names?.frozen); }
+
   /** @param {number} value */
   shapeWords(value) {
     const shape = this.names?.shapes.reduce((/** @type {any} */ best, /** @type {any} */ one) => (Math.abs(Math.log(one.parameters / value)) < Math.abs(Math.log(best.parameters / value)) ? one : best));
@@ -165,7 +166,7 @@ export class TrainingView extends View {
         const answers = await Promise.all(asked);
         if (JSON.stringify(request(this.params)) !== JSON.stringify(request(settings[0].params))) return;
         this.drawCurve(this.grown, answers, settings, true);
-        this.say([...(this.said ?? []), answers[0].sentences[0]]);
+        this.say([...(this.said ?? []), `Growing with P instead: ${answers[0].sentences[0]}`], this.headline);
         this.showCommands([...(this.mine ?? []), ...answers[0].commands], answers[0].files);
         this.weakly = key;
         this.grown.element.classList.remove("stale");
@@ -182,14 +183,15 @@ export class TrainingView extends View {
     const answer = answers[0];
     this.mine = answer.commands;
     if (answer.exact) { // while dragging the sentences and the command wait, so that nothing jumps under the pointer
-      this.say(answer.sentences);
+      this.headline = headline(answer);
+      this.say(answer.sentences, this.headline);
       this.showCommands(answer.commands, answer.files);
     }
     const heading = this.curve.element.querySelector("h2");
     if (heading) heading.textContent = this.params.grows ? "Strong: one model, the batch chosen at each P" : "Strong: one model, one batch";
     this.drawCurve(this.curve, answers, settings, false);
     const none = !answer.rows.length;
-    for (const element of [this.shares.element, this.parts.element, this.facts, this.tilesHead, this.formula]) element.hidden = none;
+    for (const element of [this.shares.element, this.parts.element, this.figures, this.formula]) element.hidden = none;
     if (none) return;
     const row = this.row(answer);
     this.showTiles(answer, row);
@@ -215,28 +217,28 @@ export class TrainingView extends View {
     const measure = MEASURES[name] ?? MEASURES.useful_efficiency;
     const points = (/** @type {any[]} */ rows) => rows.filter((row) => row[name] !== null).map((row) => ({ x: row.gpus, y: row[name], low: row.ends[name]?.[0], high: row.ends[name]?.[1] }));
     const rows = now.rows;
-    const splits = [...new Set(rows.map((/** @type {any} */ row) => row.split))];
     const plain = (/** @type {any[]} */ list) => points(list).map(({ x, y }) => ({ x, y }));
     /** @type {import("../types.js").Series[]} */
     const series = [
       { name: "90 % band", kind: "band", points: points(rows), color: weak ? "var(--green)" : "var(--blue)" },
-      { name: weak ? "grown job" : "this job", points: points(rows), color: weak ? "var(--green)" : "var(--blue)", width: 2.4 },
-      ...splits.map((split) => ({ name: `split: ${split}`, kind: /** @type {const} */ ("points"), points: plain(rows.filter((/** @type {any} */ row) => row.split === split)), quiet: true, ...styleOf(String(split)) })),
-      ...(weak && now.strong?.length ? [{ name: "the fixed job", points: plain(now.strong), color: "var(--muted)", dash: "5 4", width: 1.6 }] : []),
+      { name: weak ? "grown job" : "this job", kind: "dotted", points: points(rows), color: weak ? "var(--green)" : "var(--blue)", width: 2.4, tag: weak ? "growing" : "this job" },
+      ...(weak && now.strong?.length ? [{ name: "the fixed job", points: plain(now.strong), color: "var(--muted)", dash: "5 4", width: 1.6, tag: "fixed" }] : []),
       ...settings.slice(1).map((each, place) => ({ name: `pin ${each.name}`, points: plain(answers[place + 1].rows), color: place ? "var(--red)" : "var(--orange)", dash: "3 3", width: 2 })),
     ];
     const real = weak ? [] : this.published(name);
     if (real.length) series.push({ name: "published", kind: "points", marker: "star", color: "var(--red)", points: real.map((run) => ({ x: run.gpus, y: run[name], label: `${measure.format(run[name])}: ${run.name}, ${whole(run.sequences)} sequences; ${run.source}` })) });
+    const rebuilt = real.flatMap((run) => { const same = now.published?.find((/** @type {any} */ one) => one.name === run.name); return same?.[name] ? [{ x: run.gpus, y: same[name], label: `${measure.format(same[name])} with the published layout (${Object.entries(run.layout).map(([part, size]) => `${part} ${size}`).join(", ")})` }] : []; });
+    if (rebuilt.length) series.push({ name: "the planner with the published layout", kind: "points", marker: "diamond", color: "var(--purple)", points: rebuilt });
     const limits = { run_seconds: { param: "deadline_days", factor: 1 / 86400, y: (Number(params.deadline_days) || 30) * 86400, word: "deadline", set: Number(params.deadline_days) }, run_usd: { param: "budget", factor: 1, y: Number(params.budget) || 1e6, word: "budget", set: Number(params.budget) } };
-    const limit = weak ? undefined : limits[/** @type {keyof typeof limits} */ (name)];
+    const limit = weak || this.still ? undefined : limits[/** @type {keyof typeof limits} */ (name)];
     const levels = limit ? [{ y: limit.y, label: limit.set ? `${limit.word} (drag)` : `${limit.word}: none yet (drag to set)`, color: limit.set ? "var(--red)" : "var(--muted)", param: limit.param, factor: limit.factor }] : [];
     panel.show({
       id: weak ? "weak" : "training", title: measure.label, pick: "at",
       alt: rows.length ? `${measure.short}: ${rows.map((/** @type {any} */ row) => `${measure.format(row[name])} at ${row.gpus}`).join(", ")}.` : now.sentences[0],
       x: { label: "P (accelerators)", scale: "log2", min: 8, max: LARGEST, format: thousands },
       y: { label: measure.short, scale: measure.scale, ...(measure.scale === "linear" ? { min: 0, max: measure.max } : {}), format: measure.format },
-      series, levels, zones: this.zones(now, weak), marks: this.marks(now, weak), strip: strip(rows), hints: hints(rows, weak),
-      labels: rows.filter((/** @type {any} */ row) => row.change && !weak).map((/** @type {any} */ row) => ({ x: row.gpus, y: row[name], text: row.change.replaceAll(" to ", "→") })),
+      series, levels, zones: this.zones(now, weak), marks: this.marks(now, weak), hints: hints(rows, weak),
+      labels: real.map((run) => ({ x: run.gpus, y: run[name], text: `${measure.format(run[name])}${run.differs ? `: ${run.differs}` : ""}`, color: "var(--red)" })),
     }, now.table ?? tableOf([], []), now.commands[0], rows.length ? this.noteOf(now, weak) : now.sentences[0]);
   }
 
@@ -249,7 +251,7 @@ export class TrainingView extends View {
   /** @param {any} answer @param {boolean} weak */
   noteOf(answer, weak) {
     const first = answer.rows[0].gpus;
-    const parts = [weak ? `The model grows from ${billions(answer.rows[0].parameters)} to ${billions(answer.rows.at(-1).parameters)}.` : "Red under the axis: the split changed; point at it for the reason."];
+    const parts = [weak ? `The model grows from ${billions(answer.rows[0].parameters)} to ${billions(answer.rows.at(-1).parameters)}.` : "Point at the curve for the split at each P."];
     if (first > 8 && answer.exact) parts.push(`Below ${whole(first)} no layout fits.`);
     if (answer.critical && !weak) parts.push(`The bar at the cap spans the published laws.`);
     if (!answer.exact) parts.push("While you drag: fewer layouts, every second P.");
@@ -271,7 +273,7 @@ export class TrainingView extends View {
     if (cap && answer.critical && !weak) {
       const perToken = cap.gpus / answer.critical.tokens.value;
       const laws = answer.laws.map((/** @type {any} */ law) => law.value);
-      marks.push({ x: cap.gpus, label: cap.gpus <= LARGEST ? `cap of data parallelism ${whole(cap.gpus)} (drag)` : "", low: Math.min(...laws) * perToken, high: Math.max(...laws) * perToken, param: "critical_tokens", factor: 1 / perToken, color: "var(--red)" });
+      marks.push({ x: cap.gpus, label: cap.gpus <= LARGEST ? `cap by the critical batch ${whole(cap.gpus)}${this.still ? "" : " (drag)"}` : "", low: Math.min(...laws) * perToken, high: Math.max(...laws) * perToken, param: this.still ? undefined : "critical_tokens", factor: 1 / perToken, color: "var(--red)" });
     }
     const cheap = this.kept[weak ? "weak" : "strong"]?.cheap;
     if (cheap) marks.push({ x: cheap, label: `cost-effective ${whole(cheap)}${answer.exact ? "" : " before"}`, color: "var(--green)" });
@@ -291,10 +293,10 @@ export class TrainingView extends View {
     const at = Number(this.params.at);
     const place = answer.rows.indexOf(row);
     const cells = answer.table.rows[place];
-    this.tilesHead.textContent = row.gpus === at || !answer.exact ? `At ${whole(row.gpus)} accelerators` : `At ${whole(row.gpus)} accelerators: no layout at ${whole(at)} fits and divides the batch, this is the nearest`;
+    this.tilesHead.textContent = row.gpus === at || !answer.exact ? `At ${whole(row.gpus)} accelerators: every figure` : `At ${whole(row.gpus)} accelerators: no layout at ${whole(at)} fits and divides the batch, this is the nearest`;
     const tiles = answer.table.columns.map((/** @type {any} */ column, /** @type {number} */ index) => [column.header === "speedup" ? `speedup over ${whole(answer.rows[0].gpus)}` : TILES[column.header] ?? column.header, cells[index].text]);
     if (row.chance !== null && row.chance !== undefined) tiles.push(["meets the deadline", `${Math.round(100 * row.chance)} %`]);
-    this.facts.replaceChildren(...tiles.map((/** @type {string[]} */ [name, value]) => el("div", { class: name === TILES.layout ? "wide" : "" }, el("dt", {}, name), el("dd", {}, value))));
+    this.facts.replaceChildren(tileList(tiles));
   }
 
   /** @param {any} answer */
@@ -345,13 +347,6 @@ export class TrainingView extends View {
 /** @param {number} value */
 const thousands = (value) => (value >= 1024 && value % 1024 === 0 ? `${value / 1024}k` : String(Math.round(value)));
 
-/** @param {string} split */
-function styleOf(split) {
-  if (STYLES[split]) return STYLES[split];
-  const marker = split.includes("pipeline") ? (split.includes("tensor") ? "diamond" : "triangle") : split.includes("tensor") ? "square" : "dot";
-  return { color: split.includes("expert") ? "var(--red)" : "var(--sky)", marker };
-}
-
 /** Stretches of P by what a doubling gives there. @param {any[]} rows */
 function gains(rows) {
   const kinds = [{ least: 1.7, label: "a doubling gives 1.7x or more", color: "var(--green)" }, { least: 1.3, label: "a doubling gives 1.3x to 1.7x", color: "var(--orange)" }, { least: -Infinity, label: "a doubling gives less than 1.3x", color: "var(--red)" }];
@@ -367,23 +362,22 @@ function gains(rows) {
   return zones;
 }
 
-/** The split under the axis: a degree that changed is red. @param {any[]} rows */
-function strip(rows) {
-  const names = ["tp", "pp", "cp", "ep", "dp"].filter((name) => ["tp", "pp", "dp"].includes(name) || rows.some((row) => row.layout[name] > 1));
-  return rows.length ? names.map((name) => ({
-    name: name.toUpperCase(),
-    cells: rows.map((row, place) => ({ x: row.gpus, text: thousands(row.layout[name]), changed: name !== "dp" && place > 0 && row.layout[name] !== rows[place - 1].layout[name] })),
-  })) : [];
-}
-
 /** @param {any[]} rows @param {boolean} weak */
 function hints(rows, weak) {
   return new Map(rows.map((row) => [row.gpus, [
     ...(weak ? [`model ${billions(row.parameters)}`] : []),
-    `split: ${row.split} (${["tp", "pp", "cp", "ep", "dp"].filter((name) => row.layout[name] > 1).map((name) => `${name} ${row.layout[name]}`).join(", ")})`,
+    `split: ${["tp", "pp", "cp", "ep", "dp"].filter((name) => row.layout[name] > 1).map((name) => `${name} ${row.layout[name]}`).join(", ")}`,
     ...(row.doubling_speedup === null ? [] : [`the last doubling gave ${row.doubling_speedup.toFixed(2)}x`]),
-    ...(row.change ? [`${row.change}: ${row.why}`] : []),
   ]]));
+}
+
+/** The three figures that decide, at the cost-effective P. @param {any} answer @returns {string[][]} */
+function headline(answer) {
+  const place = answer.rows.findIndex((/** @type {any} */ row) => row.gpus === answer.cost_effective_gpus);
+  if (place < 0) return [];
+  const cell = (/** @type {string} */ header) => answer.table.rows[place][answer.table.columns.findIndex((/** @type {any} */ column) => column.header === header)].text;
+  return [["largest useful P", cell("GPUs"), "cost-effective: up to here a doubling gives at least 1.7 times the useful work"], [`speedup over ${whole(answer.rows[0].gpus)}`, cell("speedup"), "useful work in the same time, against the smallest P that holds the model"],
+    ["cost of the run, USD", cell("USD"), `it takes ${cell("run")}`]];
 }
 
 /** What the planner is asked: all but what only the page shows. @param {Params} params */
