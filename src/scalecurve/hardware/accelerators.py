@@ -107,20 +107,7 @@ def describe_accelerator(record: Mapping[str, Any], *, subject: str = "accelerat
     faults = [
         Fault("unknown field of an accelerator", key, remedy=hint) for key in values if key not in (*NUMBERS, *TEXTS)
     ]
-    numbers: dict[str, float] = {}
-    for key in NUMBERS:
-        try:
-            number = float(values.get(key, "nan"))
-        except (TypeError, ValueError):
-            number = -1.0
-        if number > 0 and math.isfinite(number):
-            numbers[key] = number
-        elif key in values:
-            faults.append(Fault("must be a number above 0", key, str(values[key])))
-    whole = [key for key in ("node", "cores") if not numbers.get(key, 1.0).is_integer()]
-    faults += [Fault("must be a whole number", key, str(values[key])) for key in whole]
-    if numbers.get("ceiling", 1.0) > 1.0:
-        faults.append(Fault("the share of the peak a product reaches is at most 1", "ceiling", str(values["ceiling"])))
+    numbers = _numbers(values, faults)
     base = _figures(accelerator(str(values["like"]))) if "like" in values else {}
     numbers = base | numbers
     if not faults:
@@ -147,6 +134,25 @@ def describe_accelerator(record: Mapping[str, Any], *, subject: str = "accelerat
         date=str(values.get("date", "given")),
         source=str(values.get("source", "described by the user")),
     )
+
+
+def _numbers(values: Mapping[str, Any], faults: list[Fault]) -> dict[str, float]:
+    """The numbers of a record; `faults` gets what is wrong with them."""
+    numbers: dict[str, float] = {}
+    for key in [key for key in NUMBERS if key in values]:
+        try:
+            number = float(values[key])
+        except (TypeError, ValueError):
+            number = -1.0
+        if number > 0 and math.isfinite(number):
+            numbers[key] = number
+        else:
+            faults.append(Fault("must be a number above 0", key, str(values[key])))
+    whole = [key for key in ("node", "cores") if not numbers.get(key, 1.0).is_integer()]
+    faults += [Fault("must be a whole number", key, str(values[key])) for key in whole]
+    if numbers.get("ceiling", 1.0) > 1.0:
+        faults.append(Fault("the share of the peak a product reaches is at most 1", "ceiling", str(values["ceiling"])))
+    return numbers
 
 
 def _figures(chip: Accelerator) -> dict[str, float]:

@@ -334,8 +334,7 @@ def row_stack(row: Mapping[str, str], chip: Accelerator, assumed: list[str]) -> 
     if "liger" in text:  # output layer and loss in parts: no scores are kept
         stack = replace(stack, logit_bytes=0.0)
     words = row.get("attention_impl", "")
-    fused = stack.fused_attention if not words else bool(FUSED.search(words)) and not UNFUSED.search(words)
-    return stack if fused == stack.fused_attention or not FUSED.search(words) else replace(stack, fused_attention=fused)
+    return replace(stack, fused_attention=not UNFUSED.search(words)) if FUSED.search(words) else stack
 
 
 def row_model(row: Mapping[str, str], seq: int) -> Transformer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -121,13 +122,16 @@ def read_table(path: Path) -> list[dict[str, str]]:
         lines += [beside | line for line in cells if line]
     if separator == ";":
         lines = [{name: re.sub(r"^(-?\d+),(\d+)$", r"\1.\2", cell) for name, cell in one.items()} for one in lines]
-    used = [value for line in lines if (value := number(line, "mfu_pct")) is not None]
-    if used and max(used) <= 1.0:
-        lines = [
-            line if (value := number(line, "mfu_pct")) is None else line | {"mfu_pct": repr(100.0 * value)}
-            for line in lines
-        ]
-    return lines
+    return in_percent(lines)
+
+
+def in_percent(lines: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The rows with MFU in percent: a column up to 1 is one of shares."""
+    used = [number(line, "mfu_pct") for line in lines]
+    if max((value for value in used if value is not None), default=math.inf) > 1.0:
+        return lines
+    return [line if value is None else line | {"mfu_pct": repr(100.0 * value)}
+            for line, value in zip(lines, used, strict=True)]  # fmt: skip
 
 
 def repeated(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -188,25 +192,27 @@ def markdown_tables(lines: Sequence[str]) -> list[tuple[Sequence[Mapping[str, An
 
 
 def json_objects(text: str) -> list[Mapping[str, Any]]:
-    """The objects of a list, of the first list of objects inside an object, of an object of objects or of columns, or
-    of one line each; tables inside an object are part of it."""
+    """The objects of a list, of an object, or of one line each; tables inside an object are part of it."""
     try:
         content = json.loads(text)
     except ValueError:
         content = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(content, Mapping):
-        inside = list(content.values())
-        lists = [value for value in inside if isinstance(value, list) and value]
-        if inside and all(isinstance(value, Mapping) for value in inside):
-            content = inside
-        elif objects := [value for value in lists if isinstance(value[0], Mapping)]:
-            shared = {key: value for key, value in content.items() if isinstance(value, (str, int, float))}
-            content = [{**shared, **row} for row in objects[0] if isinstance(row, Mapping)]
-        elif lists and len(lists) == len(inside):
-            content = [dict(zip(content, row, strict=False)) for row in zip(*lists, strict=False)]
-        else:
-            content = [content]
-    return [flat(row) for row in content if isinstance(row, Mapping)]
+    rows = rows_inside(content) if isinstance(content, Mapping) else content
+    return [flat(row) for row in rows if isinstance(row, Mapping)]
+
+
+def rows_inside(content: Mapping[str, Any]) -> Sequence[Any]:
+    """The objects of an object of objects, of its first list of objects, or of its columns; else itself."""
+    inside = list(content.values())
+    lists = [value for value in inside if isinstance(value, list) and value]
+    if inside and all(isinstance(value, Mapping) for value in inside):
+        return inside
+    if objects := [value for value in lists if isinstance(value[0], Mapping)]:
+        shared = {key: value for key, value in content.items() if isinstance(value, (str, int, float))}
+        return [{**shared, **row} for row in objects[0] if isinstance(row, Mapping)]
+    if lists and len(lists) == len(inside):
+        return [dict(zip(content, row, strict=False)) for row in zip(*lists, strict=False)]
+    return [content]
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,14 +249,7 @@ def plain_row(row: Mapping[str, Any]) -> dict[str, str]:
     cells: dict[str, str] = {}
     software = ""
     for key, value in row.items():
-        heading, cell = str(key or ""), "" if value is None else str(value).strip(" \t\r\n*`")
-        several = [WORDS.get(word, word) for word in re.findall(r"[a-z]+", heading.lower())]
-        if len(several) > 1 and set(several) <= set(DEGREES):  # TP/PP/DP: 8/4/2
-            found = dict(zip(several, re.findall(r"\d+", cell), strict=False))
-        else:
-            kind = KIND.search(heading) if cell else None  # bf16_tflops_per_gpu
-            found = {column_of(KIND.sub("", heading) if kind else heading): cell}
-            found |= {"precision": KINDS[kind[0].lower()]} if kind else {}
+        found = schema_cells(str(key or ""), "" if value is None else str(value).strip(" \t\r\n*`"))
         if found.get("accelerator") and cells.get("accelerator") and accelerator_in(cells["accelerator"]) is None:
             software = cells.pop("accelerator")  # `system` may be the software, with the hardware in a later column
         if found.get("accels") and number(found, "accels") is None:
@@ -259,18 +258,37 @@ def plain_row(row: Mapping[str, Any]) -> dict[str, str]:
     if software and not cells.get("framework"):
         cells["framework"] = software
     cells |= said_in_words(cells)
+    cells |= {name: cell for name, cell in said_of_layout(cells).items() if not cells.get(name)}
+    return cells | {name: repr(value) for name, value in derived(cells).items() if value and not cells.get(name)}
+
+
+def schema_cells(heading: str, cell: str) -> dict[str, str]:
+    """One cell by the columns of the schema that its heading means: several degrees in one (`TP/PP/DP: 8/4/2`), or a
+    precision beside the column (`bf16_tflops_per_gpu`)."""
+    several = [WORDS.get(word, word) for word in re.findall(r"[a-z]+", heading.lower())]
+    if len(several) > 1 and set(several) <= set(DEGREES):
+        return dict(zip(several, re.findall(r"\d+", cell), strict=False))
+    kind = KIND.search(heading) if cell else None
+    if kind is None:
+        return {column_of(heading): cell}
+    return {column_of(KIND.sub("", heading)): cell, "precision": KINDS[kind[0].lower()]}
+
+
+def said_of_layout(cells: Mapping[str, str]) -> dict[str, str]:
+    """Degrees and sharding from the words of a strategy, the batch in tokens, and the count beside an accelerator."""
+    told: dict[str, str] = {}
     strategy = cells.get("parallelism", "").lower()
     for name, value in re.findall(r"(?<![a-z])(tp|pp|vp|cp|ep|dp|fsdp)\s*[-=:_]?\s*(\d+)", strategy):
-        cells[name] = cells.get(name) or value
+        told.setdefault(name, value)
     sharding = next((stage for words, stage in SHARDS if re.search(words, strategy)), None)
-    if sharding is not None and not cells.get("zero") and not cells.get("fsdp"):
-        cells["zero"] = sharding
-    if cells.get("global_batch_tokens") and not cells.get("global_batch_seqs"):
-        cells["global_batch_seqs"] = f"{cells['global_batch_tokens']} tokens"
+    if sharding is not None and not (cells.get("fsdp") or told.get("fsdp")):
+        told["zero"] = sharding
+    if cells.get("global_batch_tokens"):
+        told["global_batch_seqs"] = f"{cells['global_batch_tokens']} tokens"
     many = re.search(r"(?:^|\s)(\d+)\s*[x×*]\s*\D|[x×*]\s*(\d+)$", cells.get("accelerator", ""))
-    if many and not cells.get("accels"):
-        cells["accels"] = many[1] or many[2]
-    return cells | {name: repr(value) for name, value in derived(cells).items() if value and not cells.get(name)}
+    if many:
+        told["accels"] = many[1] or many[2]
+    return told
 
 
 def batch_tokens(cells: Mapping[str, str]) -> float | None:

@@ -39,16 +39,20 @@ def network_rate(text: str, chip: Accelerator, node: int) -> float | None:
         return max(totals) / share  # the others are for storage and management
     for part in parts:
         if found := ALONE.search(part):
-            rate = bytes_of(found[1], found[2])
-            whole = re.search(r"per (?:node|server|host)|/\s*node", part, re.I)
-            each = re.search(r"per (?:gpu|card|accel|device|npu|chip)|/\s*gpu", part, re.I)
-            if whole or (not each and rate > PORT * chip.outer_rate):
-                return rate / share if whole or rate / share > LEAST * chip.outer_rate else None
-            return rate if each or re.search(r"infiniband|\bib\b|roce|efa|rdma|slingshot|hdr|ndr", part, re.I) else None
+            return rate_alone(part, bytes_of(found[1], found[2]), share, chip)
         port = next((gb for name, gb in GENERATIONS.items() if re.search(rf"\b{name}\b", part, re.I)), None)
         if port is not None:
             return port * 1e9 / 8.0
     return None
+
+
+def rate_alone(part: str, rate: float, share: int, chip: Accelerator) -> float | None:
+    """A rate without a count: of a node, of an accelerator, or of a port."""
+    whole = re.search(r"per (?:node|server|host)|/\s*node", part, re.I)
+    each = re.search(r"per (?:gpu|card|accel|device|npu|chip)|/\s*gpu", part, re.I)
+    if whole or (not each and rate > PORT * chip.outer_rate):
+        return rate / share if whole or rate / share > LEAST * chip.outer_rate else None
+    return rate if each or re.search(r"infiniband|\bib\b|roce|efa|rdma|slingshot|hdr|ndr", part, re.I) else None
 
 
 def bytes_of(amount: str, unit: str) -> float:

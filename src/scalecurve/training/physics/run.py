@@ -188,24 +188,24 @@ def critical_batch_of_file(path: Path, seq: int | None) -> CriticalBatch:
     for finding in found.get("findings") or ():
         if isinstance(finding, dict) and finding.get("code") == "gradient-noise-scale":
             found = finding.get("evidence") or {}
-    unit = seq or 1
-    value, size = next(
-        ((found[key], size) for key, size in (("tokens", 1), ("samples", unit), ("value", unit)) if key in found),
-        (None, 1),
-    )
-    ends = [found.get("low"), found.get("high")]
-    numbers = [number for number in (value, *ends) if number is not None]
-    if value is None or not all(
-        isinstance(number, int | float) and not isinstance(number, bool) and 1 <= number < math.inf
-        for number in numbers
-    ):
+    estimate = noise_scale(found, seq or 1)
+    if estimate is None:
         raise FormatError(Fault("no gradient noise scale above 0 in it", remedy=hint), subject=str(path))
-    low, high = (None if end is None else end * size for end in ends)
-    if low is None or high is None or not low <= value * size <= high:
-        low = high = None
-    level = float(found.get("level") or 0.95) if low is not None else None
-    estimate = Estimate(value * size, low, high, level, "gradient noise scale")
-    return CriticalBatch(tokens=estimate, given_as="double", given_tokens=value * size, source=f"measured, {path.name}")
+    source = f"measured, {path.name}"
+    return CriticalBatch(tokens=estimate, given_as="double", given_tokens=estimate.value, source=source)
+
+
+def noise_scale(found: Mapping[str, Any], seq: int) -> Estimate | None:
+    """In tokens, with its interval where it has one around it; None without a number above 0."""
+    units = {"tokens": 1, "samples": seq, "value": seq}
+    key = next((key for key in units if key in found), "tokens")
+    numbers = [found.get(key), *(end for name in ("low", "high") if (end := found.get(name)) is not None)]
+    if any(type(number) not in (int, float) or not 1 <= number < math.inf for number in numbers):
+        return None
+    value, *ends = (number * units[key] for number in numbers)
+    if len(ends) < 2 or not ends[0] <= value <= ends[1]:
+        return Estimate(value, method="gradient noise scale")
+    return Estimate(value, ends[0], ends[1], float(found.get("level") or 0.95), "gradient noise scale")
 
 
 def critical_batch_by_law(name: str, variables: Mapping[str, float | None]) -> CriticalBatch:
