@@ -39,6 +39,8 @@ SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal
 PATIENCE_SECONDS = 30.0
 HIDING = "(setsid env -i sh -c '(env -i sleep {mark} &)' > /dev/null 2>&1 &); env -i sleep 0.02"
 """A job of some 30 ms that leaves a daemon behind, which nothing but its ancestry ties to the job."""
+QUICK = "(setsid env -i sh -c '(env -i sleep {mark} &)' > /dev/null 2>&1 &); :"
+"""The same in a few milliseconds: such launches are made at once and read afterwards."""
 RANK = "env -i sh -c 'sleep 0.1; :' {mark}"
 """A rank of MPI: mpirun itself waits for whatever keeps the connections of a rank open, so it leaves nothing behind."""
 FUNCTION = """
@@ -53,6 +55,7 @@ QUEUED = ("submit", "collect")
 """`launch`: at a launch.  `both`: the tool and its watchdog at once.  `early`: before any run is complete."""
 LAUNCHERS = {
     "local": (),
+    "short": (),
     "mpi": ("--launcher", "mpi", "--size-check", "off"),
     "slurm": ("--launcher", "slurm", "--size-check", "off"),
     "ray": ("--launcher", "ray"),
@@ -84,7 +87,7 @@ class Trial:
             return [*words, *more, "--", "kill_job:work", self.mark]
         if self.launcher == "slurm":  # what a step leaves on a node is Slurm's to end; its jobs are ours
             return [*words, *more, "--", "/bin/sh", "-c", "sleep 0.1", self.mark, "{workers}"]
-        job = RANK if self.launcher == "mpi" else HIDING
+        job = {"mpi": RANK, "short": QUICK}.get(self.launcher, HIDING)
         return [*words, *more, "--", "/bin/sh", "-c", job.format(mark=self.mark), "job", "{workers}"]
 
     def start(self, words: list[str], log: str) -> int:
@@ -154,7 +157,7 @@ def awaited(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) ->
 
 def faults_of(trial: Trial) -> Iterator[str]:
     """Kill once and say what went wrong; nothing when all is well."""
-    repeats = 4
+    repeats = 24 if trial.launcher == "short" else 4
     if trial.launcher in ("ray", "dask"):
         (trial.folder / "kill_job.py").write_text(FUNCTION)
         repeats = 2 if trial.launcher == "dask" else 1
@@ -262,7 +265,7 @@ def aim(trial: Trial, tool: int) -> tuple[list[int], int]:
     def dogs() -> list[int]:
         return [pid for pid in with_word(str(tool)) if pid != tool]
 
-    longest = {"local": 2.5, "mpi": 4.0, "slurm": 8.0, "ray": 12.0, "dask": 8.0}[trial.launcher]
+    longest = {"local": 2.5, "short": 2.5, "mpi": 4.0, "slurm": 8.0, "ray": 12.0, "dask": 8.0}[trial.launcher]
     if trial.scenario in ("launch", "watchdog", "both", "early"):
         wanted = begun() + (1 if trial.scenario == "early" else chance.randint(1, 3))
         awaited(lambda: begun() >= wanted or over())

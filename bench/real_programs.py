@@ -114,6 +114,28 @@ def measured(program: str, folder: Path, python: str) -> Row:
     }
 
 
+def page() -> str:
+    """docs/real-programs.md from the recorded rows."""
+    rows = json.loads(RECORD.read_text())
+    lines = [
+        "# Real programs",
+        "",
+        "What `scalecurve measure` says of programs as they are installed, each by one command: `python -m",
+        "bench.real_programs --record` measures them (bench/real_programs.toml has their input files and servers).",
+        "A row that other processes disturbed says so and asserts nothing; another start measures it again.",
+        "",
+        f"{len(rows)} programs, {sum(not row['disturbed'] for row in rows.values())} of them undisturbed.",
+        "",
+        "| program | command | what it said | findings |",
+        "|---|---|---|---|",
+    ]
+    for name, row in rows.items():
+        codes = ", ".join(f"`{item['code']}`" for item in row["findings"]) or "none"
+        cells = (name, f"`{row['command']}`", row["said"], codes)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def in_order(rows: dict[str, Row], asked: list[str]) -> list[str]:
     """The programs to measure: those without a row, then those that others disturbed; all that were asked by name."""
     if asked:

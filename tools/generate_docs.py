@@ -37,10 +37,12 @@ from scalecurve.laws import Law, every_law
 from scalecurve.laws.terms import TERMS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from bench import real_programs
 from tools.accuracy_page import accuracy_headlines, accuracy_summary
 from tools.audit_rules_page import rules_page
 from tools.findings_page import findings_page
 from tools.formats_page import formats_page
+from tools.items_page import items_page
 from tools.json_page import json_page, schemas_file
 from tools.man_pages import man_pages
 from tools.notebook_page import notebook
@@ -92,6 +94,7 @@ def generated_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "reference" / "cli.md", cli_reference()
     yield ROOT / "docs" / "reference" / "audit-rules.md", DO_NOT_EDIT + rules_page()
     yield ROOT / "docs" / "reference" / "findings.md", DO_NOT_EDIT + findings_page()
+    yield ROOT / "docs" / "course" / "items.md", DO_NOT_EDIT + items_page()
     yield ROOT / "docs" / "reference" / "formats.md", DO_NOT_EDIT + formats_page()
     yield ROOT / "docs" / "reference" / "json.md", DO_NOT_EDIT + json_page()
     yield ROOT / "docs" / "reference" / "schemas.json", schemas_file()
@@ -102,6 +105,7 @@ def generated_pages() -> Iterator[tuple[Path, str]]:
     for name, text in man_pages():
         yield ROOT / "docs" / "man" / name, text
     yield ROOT / "docs" / "reliability.md", DO_NOT_EDIT + reliability_page()
+    yield ROOT / "docs" / "real-programs.md", DO_NOT_EDIT + real_programs.page()
     for law in every_law():
         if not law.name.endswith("-weak"):
             yield ROOT / "docs" / "laws" / f"{law.name}.md", law_page(law)

@@ -5,8 +5,8 @@ only the tests that reached the changed line, nearest first, until one fails.  W
 out/coverage (`make coverage` writes it, or `--baseline tests/unit/laws ...` for some tests alone); lines that moved
 since are found again.  A test that fails in the unchanged tree too is put aside and the mutant is judged without it.
 
-Nothing depends on how busy the machine is: a mutant that uses far more CPU time than its tests need hangs, and so does
-one whose processes all sleep; a process that waits for a core does neither.  Each verdict is written to
+Nothing depends on how busy the machine is: a test that uses far more CPU time than any of ours hangs, and so does one
+whose processes all sleep; a process that waits for a core does neither.  Each verdict is written to
 out/mutants.json at once, and a run that was ended goes on where it stopped.  The sample is drawn by a hash of each
 change, so that it stays the same where the code around it moves.  Survivors are printed with file, line and change;
 those that no test could notice stand in tools/mutants.toml with the reason.  Everything runs in copies of the tree.
@@ -249,7 +249,7 @@ def _old_lines(change: Mutant) -> set[int]:
 
 
 def run_tests(copy_of_tree: Path, tests: list[str], seconds: int) -> str | None:
-    """The first test that fails in this copy, None if all pass, HANGS if they do not end; in its own process."""
+    """The first test that fails in this copy, None if all pass, HANGS if one does not end; in its own process."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -257,44 +257,53 @@ def run_tests(copy_of_tree: Path, tests: list[str], seconds: int) -> str | None:
         os.setsid()
         answer = ""
         try:
-            answer = _failure(copy_of_tree, tests)
+            answer = _failure(copy_of_tree, tests, writer)
         except BaseException as problem:  # the tests did not run: no verdict, whatever the reason
             answer = f"{NOT_RUN}{type(problem).__name__}: {problem}"
         finally:
             os.write(writer, answer.encode()[:4000])
             os._exit(0)
     os.close(writer)
-    hangs = _hangs(child, reader, seconds)
+    verdict = _heard(child, reader, seconds)
+    os.close(reader)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)  # what a broken measurement left running
-    with os.fdopen(reader, "rb") as pipe:
-        verdict = HANGS if hangs else pipe.read().decode()
     os.waitpid(child, 0)
     if verdict.startswith(NOT_RUN) or not verdict:
         raise RuntimeError(f"the tests did not run: {verdict.removeprefix(NOT_RUN)}")
     return None if verdict == PASSED else verdict
 
 
-def _hangs(child: int, pipe: int, seconds: int) -> bool:
-    """Wait for the child's answer; True if it used `seconds` of CPU, or nothing of it ran for ASLEEP looks in a row."""
-    asleep, before = 0, -1.0
-    while not select.select([pipe], [], [], 1.0)[0]:
-        processes, used = [psutil.Process(child)], 0.0
-        with suppress(psutil.NoSuchProcess):
-            processes += processes[0].children(recursive=True)
-        states = []
-        for process in processes:
+def _heard(child: int, pipe: int, seconds: int) -> str:
+    """What the child says last; HANGS if one test used `seconds` of CPU, or nothing ran for ASLEEP looks in a row."""
+    text, asleep, before, begin = b"", 0, -1.0, 0.0
+    while True:
+        if select.select([pipe], [], [], 1.0)[0]:
+            if not (part := os.read(pipe, 65536)):
+                return text.rpartition(b"\n")[2].decode()
+            text, begin = text + part, max(before, 0.0)  # a test ended, and the account starts anew
+            continue
+        runs, used = _activity(child)
+        asleep, before = 0 if runs or used > before else asleep + 1, used
+        if used - begin > seconds or asleep > ASLEEP:
+            return HANGS
+
+
+def _activity(child: int) -> tuple[bool, float]:
+    """Whether a process of the child runs or waits for a core or a disk, and the CPU seconds of all of them."""
+    states, used = set(), 0.0
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(child)
+        used = sum(parent.cpu_times())  # with the children it has waited for
+        for process in (parent, *parent.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
-                states.append(process.status())
-                used += sum(process.cpu_times())
-        runs = used > before or {psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP} & set(states)
-        asleep, before = 0 if runs else asleep + 1, used
-        if used > seconds or asleep > ASLEEP:
-            return True
-    return False
+                states.add(process.status())
+                used += 0.0 if process is parent else sum(process.cpu_times())
+    return bool(states & {psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP}), used
 
 
-def _failure(copy_of_tree: Path, tests: list[str]) -> str:
+def _failure(copy_of_tree: Path, tests: list[str], heard_by: int) -> str:
+    """The first test that fails; each that ends is told to `heard_by` by a line end."""
     import pytest
 
     class First:
@@ -303,6 +312,9 @@ def _failure(copy_of_tree: Path, tests: list[str]) -> str:
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             if report.failed and self.name == PASSED:
                 self.name = report.nodeid
+
+        def pytest_runtest_logfinish(self) -> None:
+            os.write(heard_by, b"\n")
 
         def pytest_collectreport(self, report: pytest.CollectReport) -> None:
             if report.failed and self.name == PASSED:
@@ -389,7 +401,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("parts", nargs="*", help="only files whose path contains one of these")
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=int, default=60, help="CPU seconds for one mutant; more means it hangs")
+    parser.add_argument("--seconds", type=int, default=60, help="CPU seconds for one test; more means it hangs")
     parser.add_argument("--minutes", type=float, help="start no mutant after so many minutes; the next run goes on")
     parser.add_argument("--least", type=float, default=0.0, help="exit 1 if a smaller share dies")
     parser.add_argument("--baseline", nargs="+", metavar="TESTS", help="make the map from these tests, and end")

@@ -62,6 +62,7 @@ NAV: dict[str, str | list[str]] = {
     "Reference": ["reference"],
     "How far off it was": "accuracy.md",
     "Reliability": "reliability.md",
+    "Real programs": "real-programs.md",
     "Extending it": [
         f"guide/adding-{name}.md" for name in ("a-law", "a-reader", "a-launcher", "a-command", "an-accelerator")
     ],

@@ -117,7 +117,7 @@ def test_bibtex_names_exactly_this_study() -> None:
 
 
 def test_texts_for_people() -> None:
-    assert "| K (gpus) |" in sc.export(study(), "markdown").decode()
+    assert "| K (GPUs) |" in sc.export(study(), "markdown").decode()
     assert r"\toprule" in sc.export(study(), "latex").decode()
     summary = sc.export(study(name="<script>"), "github-summary").decode()
     assert "**K = 8 gpus: efficiency" in summary

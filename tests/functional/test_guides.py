@@ -69,7 +69,7 @@ def test_a_command_by_its_guide(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text("K,seconds\n1,100\n2,55\n4,32\n8,25\n")
     text, answer, help_ = (tree.run(*words) for words in tree.commands())
 
-    assert "Most is idle at K = 8: 50%" in text  # 1 - 100/(8 x 25)
+    assert "Most is idle at K = 8: 50 %" in text  # 1 - 100/(8 x 25)
     assert [share for _, share in json.loads(answer)["rows"]] == pytest.approx([0, 1 - 100 / 110, 1 - 100 / 128, 0.5])
     assert "paid worker-hours" in help_
 

@@ -82,7 +82,7 @@ def test_a_plan_from_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         ("cost --law amdahl --serial 0.05 --price 20 --per-node", "--per-node needs --node-size"),
         ("cost --law amdahl --serial 0.05 --price 2 --spot-price 1", "--spot-price needs --interruptions"),
         ("cost --law amdahl --serial 0.05 --price 2 --co2 400", "--co2 needs --watts"),
-        ("cost --law amdahl --serial 0.05 --price 2 --time-at-one 100h --deadline 1h", "is 5.186 h at K = 512"),
+        ("cost --law amdahl --serial 0.05 --price 2 --time-at-one 100h --deadline 1h", "is 5.186 h on 512 workers"),
         ("cost --law amdahl --serial 0.05 --price 2.50 --budget 1", "does not pay for one job"),
         ("cost --law amdahl --serial 0.05 --price 2.50 --jobs 0", "jobs"),
         ("cost --law nosuch --price 2.50", "unknown law"),

@@ -41,7 +41,7 @@ def test_a_bare_claim(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = answer(capsys, "audit", "--speedup", "180", "--workers", "256")
 
     assert code == 1
-    assert "E = 0.70, 30% of the fleet is idle" in " ".join(out.split())
+    assert "E = 0.70, 30 % of the fleet is idle" in " ".join(out.split())
     assert "Next: ask: Relative to what" in out
     _, out, _ = answer(capsys, "audit", "--speedup", "180", "--workers", "256", "--verbose")
     assert "What to ask for" in out

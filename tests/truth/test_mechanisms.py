@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from scalecurve.laws import queueing
+from scalecurve.laws.formula import expected_largest
 from scalecurve.laws.network import Level, Link, Network
-from scalecurve.mechanisms import load_curve
+from scalecurve.laws.tables import law_table
+from scalecurve.mechanisms import collective_cost, load_curve, training_step_cost
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.training.physics.steptime import Schedule, bubble_passes
 
@@ -94,3 +96,41 @@ def test_eight_ranks_of_a_node_share_its_adapters(adapters: int | None, users: f
     assert network.wire(Level.INTER, 64, rails=True).seconds(1e6) == pytest.approx(1e-6 + users * 1e-3)
     assert network.wire(Level.INTER, 64, rails=False).seconds(1e6) == pytest.approx(1e-6 + 1e-3)
     assert network.wire(Level.INTER, 8, rails=True).seconds(1e6) == pytest.approx(1e-7 + 1e-5)  # inside the node
+
+
+@pytest.mark.parametrize("ranks", [(1, 512), (1, 2, 512), (1, 4, 16, 512)])
+def test_the_k_at_which_communication_exceeds_compute_is_found_between_the_listed_ones(ranks: tuple[int, ...]) -> None:
+    """Brute force over every K, whichever were listed."""
+    network = Network(inter=Link.of(5e-6, 1e9))
+    every = training_step_cost(vector=1e6, compute=0.3, ranks=range(1, 513), network=network)
+    first = next(row.workers for row in every.rows if row.communication > row.compute)
+
+    assert 16 < first < 512
+    assert training_step_cost(vector=1e6, compute=0.3, ranks=ranks, network=network).exceeds_at == first
+
+
+@pytest.mark.parametrize(("per_node", "ranks", "told"), [(2, 3, True), (2, 4, False), (8, 12, True), (8, 4, False)])
+def test_ranks_that_leave_a_node_half_empty_are_told(per_node: int, ranks: int, told: bool) -> None:
+    network = Network(inter=Link.of(1e-6, 1e9), intra=Link.of(1e-7, 1e11), per_node=per_node)
+    cost = collective_cost("allreduce", vector=1e6, ranks=[ranks], network=network)
+
+    assert any(finding.code == "nodes-not-filled" for finding in cost.findings) is told
+
+
+def test_answers_of_laws_by_hand() -> None:
+    """Amdahl with s = 5 %: S(64) = 1/(0.05 + 0.95/64) = 15.42 of at most 20; a tree of c = 1 %: ln 2/c = 69.3."""
+
+    def answers(name: str, **parameters: float) -> dict[str, tuple[object, str]]:
+        table = law_table(name, workers="1..64", **parameters)
+        return {answer.name: (answer.value, answer.text) for case in table.cases for answer in case.answers}
+
+    assert answers("amdahl", serial=0.05)["share_of_ceiling"] == (pytest.approx(15.4217 / 20, rel=1e-4), "77.1%")
+    assert "share_of_ceiling" not in answers("amdahl", serial=0.0)
+    best = answers("logcomm", serial=0.0, comm=0.01)["optimum_closed_form"]
+    assert best == (pytest.approx(69.3147, rel=1e-4), "69.31")
+
+
+@pytest.mark.parametrize(("k", "largest"), [(5, 1.16296), (10, 1.53875), (100, 2.50759)])
+def test_the_largest_of_k_normal_draws_is_the_tabulated_one(k: int, largest: float) -> None:
+    """H. L. Harter (1961), expected values of normal order statistics."""
+    assert float(expected_largest(float(k))) == pytest.approx(largest, rel=0.015)

@@ -12,7 +12,7 @@ from scalecurve.estimate import Estimate
 from scalecurve.planning.cost import cost
 from scalecurve.planning.cost_rows import PricedRow, chance_by, mark_front
 from scalecurve.planning.curve import CurvePoint, Kind, Repeats
-from scalecurve.planning.next_runs import next_runs
+from scalecurve.planning.next_runs import next_runs, parse_worker_seconds
 from scalecurve.planning.pricing import Campaign, elapsed_seconds, expected_elapsed, price_job
 from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
 from scalecurve.study import Study
@@ -185,3 +185,10 @@ def test_what_is_done_exactly_at_the_deadline_and_costs_exactly_the_budget_is_in
     assert {k: row.within_budget for k, row in rows.items()} == {1: True, 2: True}
     early = {row.k: row.meets_deadline for row in cost(study, price=1.0, deadline=3599.0).rows}
     assert early == {1: False, 2: True}
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0.5 core-seconds", 0.5), ("8 gpu-hours", 28800), ("30 core-min", 1800)]
+)
+def test_a_budget_of_machine_time_in_worker_seconds(text: str, seconds: float) -> None:
+    assert parse_worker_seconds(text) == pytest.approx(seconds)

@@ -14,7 +14,7 @@ from scalecurve.measurement.launchers.batch import lives
 from scalecurve.measurement.settings import make_settings
 from scalecurve.patterns import fault_in, search, spans_of
 
-ENDLESS = "(a+)+$"
+ENDLESS = "(a|aa)+$"
 NAME = "a" * 60 + "!"
 
 
@@ -28,7 +28,7 @@ def test_patterns_are_searched_line_by_line() -> None:
 
 
 def test_a_search_without_end_names_its_pattern() -> None:
-    with pytest.raises(InputError, match=r"the b pattern was still searching after 0.5 s of CPU time .*'\(a\+\)\+\$'"):
+    with pytest.raises(InputError, match=r"the b pattern was still searching after 0.5 s .*'\(a\|aa\)\+\$'"):
         search([("a", "(a)", "a"), ("b", ENDLESS, NAME)], limit=0.5)
 
 

@@ -274,11 +274,18 @@ def outliers(samples: dict[int, FloatArray]) -> dict[int, list[float]]:
 
 
 def _scales(rest: dict[int, FloatArray]) -> list[float]:
-    """The mean deviation of each K without its largest, drawn towards that of all K by `COMMON` runs."""
-    own = {k: float(np.sort(np.abs(part))[:-1].mean()) for k, part in rest.items() if len(part) >= LEAST_RARE}
-    every = float(np.mean(list(own.values()))) if own else 1.0
+    """The mean deviation of each K without its largest, drawn towards that of all K as far as the K agree.
+
+    The common one is worth `COMMON` runs where the logarithms of the deviations differ by no more than chance
+    (a variance of about 0.6 for each degree of freedom), and fewer as they differ more.
+    """
+    by_k = {k: float(np.sort(np.abs(part))[:-1].mean()) for k, part in rest.items() if len(part) >= LEAST_RARE}
+    every = float(np.mean(list(by_k.values()))) if by_k else 1.0
     runs = {k: len(part) - 2 for k, part in rest.items()}
-    squares = [(COMMON * every**2 + runs[k] * own[k] ** 2) / (COMMON + runs[k]) if k in own else every**2 for k in rest]
+    logs = np.log(np.maximum(list(by_k.values()), 1e-300))
+    chance = float(np.mean([0.6 / runs[k] for k in by_k])) if by_k else 1.0
+    worth = COMMON * min(1.0, chance / max(float(logs.var(ddof=1)), 1e-300)) if len(by_k) > 1 else COMMON
+    squares = [(worth * every**2 + runs[k] * by_k[k] ** 2) / (worth + runs[k]) if k in by_k else every**2 for k in rest]
     return [max(float(np.sqrt(square)), 1e-300) for square in squares]
 
 

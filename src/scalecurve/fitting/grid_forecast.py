@@ -239,10 +239,20 @@ def efficiency_quantiles(surface: Surface, whole: Surface, size: Array, k: Array
     if surface is whole:
         at_base, at_k = np.split(surface.draws(np.r_[size, size], np.r_[base, k], DRAWS, _rng()), 2, axis=1)
     else:
-        at_base, at_k = whole.draws(size, base, DRAWS, _rng()), surface.draws(size, k, DRAWS, _rng())
+        at_base = whole.draws(size, base, DRAWS, _rng()) + _misfit(whole, size)
+        at_k = surface.draws(size, k, DRAWS, _rng())
     shares = np.exp(at_base - at_k) * base / k
     ends: Array = np.quantile(shares, [0.5, (1 - level) / 2, (1 + level) / 2], axis=0)
     return ends
+
+
+def _misfit(whole: Surface, size: Array) -> Array:
+    """How much log T at the smallest K lies above the surface, interpolated over size."""
+    first = whole.points.part(whole.points.k == whole.points.k.min())
+    order = np.argsort(first.size)
+    above = first.log_time - whole.quantiles(first.size, first.k, 0.5)[:, 0]
+    misfit: Array = np.interp(np.log(size), np.log(first.size[order]), above[order])
+    return misfit
 
 
 def _rng() -> np.random.Generator:

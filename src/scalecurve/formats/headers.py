@@ -122,7 +122,8 @@ class Header:
     def is_derived(self) -> bool:
         """Whether it holds a ratio or a function of times: speedups, percentages, 1/time, log T, T1/Tp."""
         is_function = pattern("headers.function").match(self.text) is not None
-        return is_function or self.says("derived") or printed_ratio(self.text) is not None
+        is_share = "rate" in self.words and self.says("share_of") and self.unit is None  # success rate
+        return is_function or is_share or self.says("derived") or printed_ratio(self.text) is not None
 
     @property
     def is_part(self) -> bool:

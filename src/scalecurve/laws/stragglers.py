@@ -49,11 +49,6 @@ def normal_maximum(k: float, spread: float) -> float:
     return expected_maximum(k, lambda p: 1.0 - spread * float(ndtri(p)))
 
 
-def exponential_maximum(k: int) -> float:
-    """E[max of K] of an exponential with mean 1: the K-th harmonic number, exactly."""
-    return math.fsum(1.0 / i for i in range(1, int(check_k(k)) + 1))
-
-
 def chance_of_any_slow(k: float, p: float) -> float:
     """P(at least one of K is slow) = 1 - (1 - p)^K for independent workers, each slow with probability p."""
     return 1.0 if p >= 1 else -math.expm1(check_k(k) * math.log1p(-p))

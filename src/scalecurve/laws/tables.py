@@ -109,6 +109,8 @@ class LawTable(Result):
         case, *others = [case for case in self.cases if case.regime != "weak"] or self.cases
         said = [answer for answer in case.answers if "\n" not in answer.text]
         follows = f"{said[0].label}: {said[0].text}." if said else None
+        if follows is None and case.answers:  # a list over K: its last line
+            follows = f"{case.answers[0].label}, {case.answers[0].text.split(chr(10))[-1].strip()}."
         if others or not case.rows:
             decision = (
                 f"{case.title}: {follows}" if not others else f"{case.title} at {len(self.cases)} parameter sets."

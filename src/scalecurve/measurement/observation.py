@@ -21,8 +21,6 @@ from scalecurve.measurement.servers import Peer, peers_of
 from scalecurve.measurement.threads import ThreadSampler
 from scalecurve.measurement.watchdog import below, relatives
 
-FRESH_SECONDS = 0.005
-"""So soon after a launch the counters of the machine are not read again for the next."""
 LOOK_AROUND_SECONDS = 0.5
 FIRST_LOOKS_SECONDS = (0.05, 0.15, 0.3)
 """The first looks at the processes of a run come sooner: a short job would be over."""
@@ -170,12 +168,9 @@ class CpuReading:
 
 class Observer:
     """Load, CPU time of others, peak memory, major page faults, swapping, and the cores and the MPI library of the
-    workers of one run; cheap to collect.
+    workers of one run; cheap to collect."""
 
-    `last` is the reading at the end of the run before: where that was just now, it is the beginning of this one.
-    """
-
-    def __init__(self, last: CpuReading | None = None, *, asks_peers: bool = False) -> None:
+    def __init__(self, *, asks_peers: bool = False) -> None:
         self.asks_peers = asks_peers
         self.loads: list[float] = []
         self.looks = 0
@@ -185,9 +180,7 @@ class Observer:
         self.starter: str | None = None
         self.peers: tuple[Peer, ...] | None = None
         self.look()
-        is_fresh = last is not None and time.perf_counter() - last.moment < FRESH_SECONDS
-        self.begin = last if last is not None and is_fresh else CpuReading.now()
-        self.end = self.begin
+        self.begin = self.end = CpuReading.now()
         self.swap_before = _swapped_pages()
         self.energy_before = energy_now(SystemMachine()) if counts_energy() else None
 

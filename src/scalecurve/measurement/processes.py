@@ -17,7 +17,7 @@ from typing import Any
 
 import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import RunError
-from scalecurve.measurement.observation import CpuReading, Observer
+from scalecurve.measurement.observation import Observer
 from scalecurve.measurement.ports import Command, Launch, LaunchOutcome
 from scalecurve.study import RunStatus
 
@@ -103,7 +103,7 @@ class _Watchdog:
         with suppress(OSError):
             self.process.send_signal(signal.SIGCONT)
 
-    def end(self, token: str = "") -> list[int]:
+    def end(self, tokens: Sequence[str] = ()) -> list[int]:
         """Let it end what runs, then itself; what a dead watchdog left is ended here.  Returns what is left."""
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
@@ -120,7 +120,7 @@ class _Watchdog:
         def living() -> list[int]:
             mine = self._children() - self.children_before
             orphans.update(mine)
-            marked = watchdog.marked(token) if token else []
+            marked = [pid for token in tokens for pid in watchdog.marked(token)]
             return sorted({*mine, *watchdog.below(mine), *marked})
 
         left = watchdog.end_all(living) if code else []
@@ -137,7 +137,6 @@ class LocalRunner:
 
     def __init__(self) -> None:
         self._watchdog: _Watchdog | None = None
-        self._last: CpuReading | None = None
         self._asks_peers = ASKS_FOR_PEERS
         self._ahead: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
 
@@ -147,29 +146,29 @@ class LocalRunner:
         What the machine did meanwhile is told of them together: each has its share by its wall time.
         """
         question = [question_of(*launch) for launch in launches]
-        for launch, answer, facts in zip(launches, *self._answers(question, launches[-1][2]), strict=True):
+        tokens = [launch[2] for launch in launches]
+        for launch, answer, facts in zip(launches, *self._answers(question, tokens), strict=True):
             self._ahead[launch[2]] = answer, facts
 
     def _answers(
-        self, question: Sequence[dict[str, Any]], token: str
+        self, question: Sequence[dict[str, Any]], tokens: Sequence[str]
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """The answers of the watchdog, and what was observed of each."""
         if self._watchdog is None:
             self._watchdog = _Watchdog()
-        observer = Observer(self._last, asks_peers=self._asks_peers > 0)
+        observer = Observer(asks_peers=self._asks_peers > 0)
         try:
             answers = self._watchdog.ask(question, observer)
         except BaseException:
-            self._end_watchdog(token)
+            self._end_watchdog(tokens)
             raise
         if answers is None:
             pid = self._watchdog.process.pid
-            left = self._end_watchdog(token)
+            left = self._end_watchdog(tokens)
             more = f"; processes {left} could not be ended" if left else ""
             raise WatchdogLost(f"the watchdog (process {pid}) was killed, so its job was ended{more}")
         own, self._watchdog.cpu_seconds = answers[-1]["own"] - self._watchdog.cpu_seconds, answers[-1]["own"]
         facts = observer.facts([(answer["wall"], answer["usage"]) for answer in answers], own)
-        self._last = observer.end
         self._asks_peers -= observer.peers is not None
         return answers, facts
 
@@ -183,7 +182,7 @@ class LocalRunner:
         if token in self._ahead:
             answer, observed = self._ahead.pop(token)
         else:
-            [answer], [observed] = self._answers([question_of(commands, folder, token, timeout)], token)
+            [answer], [observed] = self._answers([question_of(commands, folder, token, timeout)], [token])
         if answer["trouble"]:
             command = commands[min(answer["trouble"]["number"], len(commands) - 1)]
             where = f" in {command.folder}" if command.folder else ""
@@ -225,11 +224,11 @@ class LocalRunner:
             return 127, str(problem)
         return done.returncode, done.stdout + done.stderr
 
-    def _end_watchdog(self, token: str = "") -> list[int]:
+    def _end_watchdog(self, tokens: Sequence[str] = ()) -> list[int]:
         if self._watchdog is None:
             return []
         ending, self._watchdog = self._watchdog, None
-        return ending.end(token)
+        return ending.end(tokens)
 
     def close(self) -> None:
         self._end_watchdog()

@@ -17,6 +17,8 @@ from scalecurve.study import Regime, Run
 
 SHARING = 1.1
 """Others in the same caches and on the same memory slow a job that never waits by about this factor."""
+COLD = 0.3
+"""A job that waits nearly all of its time finds its caches cold whenever it runs: so much more CPU time than quiet."""
 FEWEST_WATCHED = 0.5
 WIDEST = 20.0
 """Bounds farther apart than this say nothing."""
@@ -76,12 +78,12 @@ def _row(k: int, runs: Sequence[Run], settings: MeasureSettings, needed: float) 
         seconds, (least, most) = seconds_of(run), run.observed["lost_seconds"]
         least = max(0.0, least - ((run.wall_seconds or 0.0) - seconds))  # the loss outside T may be all of it
         work = min(max(0.0, cpu_within(run)), needed) / (k * width)
-        low = min(seconds, max(seconds - most, work)) / SHARING
+        lost.append((least / seconds, min(1.0, most / seconds)))
+        low = min(seconds, max(seconds - most, work)) / (SHARING + COLD * lost[-1][1])
         high = max(low, seconds - least) * SHARING
         value = run.value or seconds
         is_rate = settings.timing.measures_rate
         ends.append((value * seconds / high, value * seconds / max(low, 1e-9)) if is_rate else (low, high))
-        lost.append((least / seconds, min(1.0, most / seconds)))
     low, high = (_edge([pair[place] for pair in ends], settings.level, 2 * place - 1) for place in (0, 1))
     starved = (min(own for own, _ in lost), max(own for _, own in lost))
     return QuietRow(k, math.fsum(run.value or 0.0 for run in runs) / len(runs), starved, low, high)

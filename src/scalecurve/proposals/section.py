@@ -16,7 +16,7 @@ from scalecurve.document import Answer, Block, Cell, Column, Document, Heading, 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.study import Quantity, Regime, Study
-from scalecurve.units import format_seconds
+from scalecurve.units import seconds_alike
 from scalecurve.words import percent, workers_text
 
 FORMS = (
@@ -81,11 +81,12 @@ class ScalingSection(Result):
         heads = ("K", "nodes", "T", "speedup", "efficiency", "node-hours")
         blocks: list[Block] = []
         for title, rows in self.tables:
+            written = seconds_alike(row.seconds for row in rows)
             cells = [
                 [
                     f"{row.k:,}",
                     None if row.nodes is None else f"{row.nodes:g}",
-                    None if row.seconds is None else format_seconds(row.seconds),
+                    None if row.seconds is None else written(row.seconds),
                     f"{row.speedup:.2f}",
                     percent(row.efficiency),
                     None if row.node_hours is None else f"{row.node_hours:.3g}",

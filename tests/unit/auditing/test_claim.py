@@ -163,7 +163,7 @@ def test_a_contradiction_says_which_column_gives_what_in_its_own_unit(tmp_path: 
     found = audit(load_claim(path, regime="strong"))
 
     messages = [finding.message for finding in found.violations]
-    assert "at K = 32 E is published as 99.0, the rates give 84.4%" in messages
+    assert "at K = 32 E is published as 99.0, the rates give 84.4 %" in messages
     assert any("S(8) = 8" in str(block) for block in found.document().details)
 
 

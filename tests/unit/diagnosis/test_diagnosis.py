@@ -461,7 +461,7 @@ def test_time_in_collectives_is_counted_and_named() -> None:
     result = diagnose(training(collectives=0.02))
 
     assert result.cause == "communication"
-    assert result.answer.decision.startswith("All-reduce takes 61% of worker time at 8 hosts")
+    assert result.answer.decision.startswith("All-reduce takes 61 % of worker time at 8 hosts")
     share, low, high = result.by_k[-1].worker_time["collectives"]
     assert low <= 0.02 / 0.0327 <= high + 0.01
     assert share == pytest.approx(0.61, abs=0.02)

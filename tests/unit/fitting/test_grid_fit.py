@@ -44,7 +44,7 @@ def test_isoefficiency_follows_the_truth(fitted):
 
 def test_the_answer_says_its_terms_and_is_drawn(fitted):
     assert fitted.formula.startswith("T = ")
-    assert "Isoefficiency" in str(fitted)
+    assert "efficiency of 70 %" in str(fitted)
     assert fitted.to_dict()["isoefficiency"]
     assert b"<svg" in picture(fitted, "svg")
 

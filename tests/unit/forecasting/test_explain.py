@@ -23,7 +23,7 @@ def test_the_explanation_names_experts_features_and_curves() -> None:
     assert len({one.source for one in why.alike}) == 3
     assert all(one.last_k / one.first_k >= 128 for one in why.alike)
     assert all(one.misfit < 0.1 for one in why.alike)
-    assert "What moved the weights" in str(result)
+    assert "What moved the weights" in str(result.document())
     json.dumps(result.to_dict()["explanation"], allow_nan=False)
 
 

@@ -21,7 +21,7 @@ STUDY = "K,seconds\n" + "".join(f"{k},{max(100 / k, 10) * (1 + 0.01 * (k % 3))}\
 
 
 def test_the_guide_makes_a_law_with_its_test_and_its_page(tmp_path: Path) -> None:
-    for name in ("src", "tools"):
+    for name in ("src", "tools", "bench"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     for title, text in BLOCK.findall(GUIDE):
         follow(title, textwrap.dedent(text), tmp_path)

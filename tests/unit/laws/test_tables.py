@@ -15,7 +15,7 @@ def test_amdahl_says_its_ceiling_and_where_the_efficiency_is_lost() -> None:
     assert answers["ceiling"] == 20
     assert (answers["first_k_below"], answers["first_doubling_below"], answers["between"]) == (22, 32, [16, 32])
     assert table.cases[0].rows[1].speedup == law("amdahl").speedup(8, serial=0.05)
-    assert repr(table) == "Use up to K = 8: efficiency is 74% there and 57% at K = 16 (threshold 70%)."
+    assert repr(table) == "Use up to K = 8: efficiency is 74 % there and 57 % at K = 16 (threshold 70 %)."
 
 
 def test_several_values_give_a_case_each() -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from scalecurve.measurement.settings import MeasureSettings, make_settings
-from scalecurve.measurement.starvation import SHARING, quiet_efficiency, quiet_rows
+from scalecurve.measurement.starvation import COLD, SHARING, quiet_efficiency, quiet_rows
 from scalecurve.study import Run
 
 SLICE = 0.01
@@ -65,7 +65,7 @@ def test_the_bounds_hold_the_quiet_time_and_efficiency(burners: float, spins: bo
 def test_one_thread_that_waited_is_known_exactly() -> None:
     observed = {"cpu_seconds": 2.0, "lost_seconds": [3.0, 3.0], "timing": "wall"}
     row = quiet_rows([Run(k=1, value=5.0, wall_seconds=5.0, observed=observed)], settings())[1]
-    assert (row.low, row.high) == pytest.approx((2.0 / SHARING, 2.0 * SHARING))
+    assert (row.low, row.high) == pytest.approx((2.0 / (SHARING + COLD * 0.6), 2.0 * SHARING))
     assert row.starved == (0.6, 0.6)
 
 

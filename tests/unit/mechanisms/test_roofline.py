@@ -51,7 +51,7 @@ def test_a_measured_machine_is_read_from_its_file(tmp_path: Path) -> None:
     file.write_text(json.dumps({"rows": [{"threads": 1} | row], "method": "triad"}))
     found = place_kernels(["gemm:1T:1GB"], machine=file)
     assert (found.ceilings.peak, found.method) == (1e12, "triad")
-    assert repr(found) == "gemm is compute bound."
+    assert repr(found) == "gemm is compute bound: it takes at least 1 s."
     with pytest.raises(InputError, match="fp32 or fp64"):
         place_kernels(machine=file, precision="bf16")
     file.write_text('{"rows": []}')

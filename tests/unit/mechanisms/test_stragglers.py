@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import InputError, Refused
-from scalecurve.laws.stragglers import exponential_maximum
+from scalecurve.laws.formula import harmonic
 from scalecurve.mechanisms import straggler_cost
 from scalecurve.mechanisms.stragglers import (
     DRAWS,
@@ -33,7 +33,7 @@ def test_backup_workers_of_the_reference_sheet(backups: int, time: float) -> Non
 
 
 def test_exponential_delays_give_the_harmonic_number() -> None:
-    assert maximum(delays_of("expon"), 50) == pytest.approx(exponential_maximum(50), rel=1e-6)
+    assert maximum(delays_of("expon"), 50) == pytest.approx(harmonic(50.0), rel=1e-6)
 
 
 def test_a_barrier_every_step_costs_more_than_one_at_the_end() -> None:
@@ -70,7 +70,7 @@ def test_the_simulation_draws_no_more_than_its_budget_over_all_workers() -> None
 def test_own_samples_are_used_while_there_are_enough() -> None:
     samples = np.random.default_rng(1).exponential(1.0, 20_000)
     delays = delays_from(samples)
-    assert maximum(delays, 100) == pytest.approx(exponential_maximum(100) * samples.mean(), rel=0.03)
+    assert maximum(delays, 100) == pytest.approx(harmonic(100.0) * samples.mean(), rel=0.03)
     with pytest.raises(Refused, match="no tail beyond their largest"):
         maximum(delays, 10_000)
 

@@ -176,12 +176,12 @@ def test_a_kept_fleet_bills_every_lane_for_what_it_runs() -> None:
 
 
 def test_a_deadline_no_k_can_meet_names_the_best_possible() -> None:
-    with pytest.raises(InputError, match=r"no K meets the deadline .*best possible is 5.186 h at K = 512 gpus"):
+    with pytest.raises(InputError, match=r"no K meets the deadline .*best possible is 5.186 h on 512 GPUs"):
         cost(amdahl(1, 256, 512), 2.5, deadline=HOUR)
 
 
 def test_a_budget_below_one_job() -> None:
-    with pytest.raises(InputError, match=r"budget does not pay for one job .*250.00 USD, at K = 1"):
+    with pytest.raises(InputError, match=r"budget does not pay for one job .*250.00 USD, on 1 GPU"):
         cost(amdahl(1, 2), 2.5, budget=100)
 
 

@@ -193,7 +193,8 @@ def _shapes(
             names = [view.name(i) for i in rest if view.name(i)]
             if (rest and len(set(names)) == len(names)) or options.k_column == HEADER:
                 yield from_columns_of_k(grid, view.heads, own), own
-        if options.k_column != HEADER and rest:
+        named = [any(_names_times(view, i) and view.is_numeric(i) for i in places) for places in (rest, own.places)]
+        if options.k_column != HEADER and rest and (options.melt or named != [True, False]):
             yield from_columns_of_curves(grid, own.places, " ".join(own.words) or "column"), own
 
 
@@ -414,8 +415,13 @@ def units_in(caption: str) -> list[ValueColumn]:
     columns: dict[tuple[Quantity, float], ValueColumn] = {}
     for line in caption.splitlines():
         plain = in_english(line[:500])
-        for match in pattern("candidates.said").finditer(plain):
-            unit = unit_of(match["unit"])
-            if unit is not None and (match["word"] or pattern("candidates.measure").search(plain, 0, match.start())):
-                columns.setdefault((unit.quantity, unit.factor), unit)
+        said = [
+            match["unit"]
+            for match in pattern("candidates.said").finditer(plain)
+            if match["word"] or pattern("candidates.measure").search(plain, 0, match.start())
+        ]
+        if ends := pattern("candidates.heading_unit").search(line):
+            said.append(ends["unit"])
+        for unit in filter(None, map(unit_of, said)):
+            columns.setdefault((unit.quantity, unit.factor), unit)
     return list(columns.values())

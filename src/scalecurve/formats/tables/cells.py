@@ -15,6 +15,7 @@ from scalecurve.formats.headers import (
     TIME_UNITS,
     WORKER_NOUNS,
     ValueColumn,
+    in_english,
     parse_header,
     parts_thousands_by_points,
     pattern,
@@ -109,7 +110,7 @@ class Numbers:
 class CellGrid:
     """A table: the headers as written, the cells by column (text, or an array of numbers), the line of each row.
 
-    `caption` is the text above and below it, which may state a unit.
+    `caption` is the text above and below it, which may state a unit; `delimiter` parts the cells of a line of text.
     """
 
     headers: tuple[str, ...]
@@ -117,6 +118,7 @@ class CellGrid:
     lines: Sequence[int]
     row_word: str = "line"
     caption: str = ""
+    delimiter: str | None = None
 
     @property
     def rows(self) -> int:
@@ -389,7 +391,7 @@ def _workers_in(text: str, named: bool) -> float:
     match = pattern("cells.workers").fullmatch(text) or pattern("cells.named").fullmatch(text)
     if match is None:
         return np.nan
-    noun = (match["noun"] or "").lower()
+    noun = in_english(match["noun"] or "").lower()
     is_count = noun in WORKER_NOUNS and noun not in TIME_UNITS if noun else named
     return float(match["count"].replace(",", "")) if is_count else np.nan
 
@@ -448,6 +450,12 @@ def no_result(cell: Any) -> bool:
 def is_summary(label: str) -> bool:
     """Whether a row of that name among rows of runs sums them up: avg, stdev, max."""
     return SUMMARY_ROW.match(label) is not None or parse_header(label).statistic is not None
+
+
+def only_parted(cells: Cells) -> bool:
+    """Whether every number has commas before groups of three digits: speedups are the same whatever they part."""
+    filled = [str(cell).strip() for cell in cells if not no_result(cell)]
+    return len(filled) > 1 and all(pattern("cells.only_parted").match(cell) for cell in filled)
 
 
 def is_absent(cell: Any) -> bool:

@@ -36,8 +36,9 @@ from scalecurve.formats.tables.cells import (
     decimal_mark,
     labels_of,
     may_be_thousands,
+    only_parted,
 )
-from scalecurve.formats.tables.evidence import UNITS, cells_of_k, name_of_k, weigh
+from scalecurve.formats.tables.evidence import UNITS, cells_of_k, is_proven_k, name_of_k, weigh
 from scalecurve.formats.tables.facts import TableView
 from scalecurve.formats.tables.observations import ALL_WORKERS, Meaning, meaning_of, read_candidate
 from scalecurve.formats.tables.structure import NamedTable, TableLayout, find_layout, read_grid, with_caption
@@ -108,6 +109,8 @@ def read_tables(tables: Sequence[NamedTable], options: ReadOptions, name: str, k
         else:
             if any(len(curve.samples.distinct_k) > 1 for curve in reading.curves):
                 read_ones.append((number, table, reading))
+    named = [own for own in read_ones if len(own[2].k_origin or "") > len("column `P`")]
+    read_ones = named or read_ones  # P may count partitions where another table counts threads
     if not read_ones:
         return _refused_all(tables, problems, options, name, k)
     if len(read_ones) == 1:
@@ -228,7 +231,7 @@ def _decide(ranked: Sequence[Candidate], grid: CellGrid, options: ReadOptions) -
         raise Unclear(_nothing_fits(grid, options))
     best = ranked[0]
     asked = options.k_column is not None or options.k_from is not None
-    if not asked and name_of_k(best) + min(cells_of_k(best), 1.0) < ENOUGH:
+    if not asked and name_of_k(best) + min(cells_of_k(best), 1.0) < ENOUGH and not is_proven_k(best):
         remedy = f"{listed(grid.headers)}; name it with --k-column (K, workers, gpus, nodes, ranks, threads ...)"
         raise Unclear([Fault("no column of worker counts", remedy=remedy)], ways=_ways(ranked))
     if best.meaning is None and _only_ratios(best):
@@ -443,7 +446,9 @@ def mark_of(grid: CellGrid) -> DecimalMark:
                 cells += column
                 numeric.append(column)
     mark = decimal_mark(cells)
-    return DecimalMark.POINT if mark is DecimalMark.UNKNOWN and _parts_thousands(grid, numeric) else mark
+    parts_all = grid.delimiter != ";" and all(map(only_parted, numeric))  # where ; parts cells, a comma parts decimals
+    is_parted = mark is DecimalMark.UNKNOWN and (parts_all or _parts_thousands(grid, numeric))
+    return DecimalMark.POINT if is_parted else mark
 
 
 def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:

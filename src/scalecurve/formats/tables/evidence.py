@@ -231,6 +231,12 @@ def efficiency_is_speedup_per_k(own: Candidate) -> float:
     return LIKELY + HINT if float(np.ptp(base[rows])) < CLOSE else -HINT
 
 
+def is_proven_k(own: Candidate) -> bool:
+    """Whether printed ratios leave no doubt about K, whatever its name: E = S/K, or E follows from T and K."""
+    by_times = any(kind == "efficiency" for kind, _ in _ratios(own)) and follows_printed_ratio(own) > 0
+    return by_times or efficiency_is_speedup_per_k(own) > 0
+
+
 def moves_with_k(own: Candidate) -> float:
     """Whether times fall or stay with K, and rates rise or stay; a time that grows like K is more likely a size."""
     slope = slope_of(own)

@@ -46,6 +46,7 @@ from scalecurve.formats.tables.cells import (
     may_be_thousands,
     no_result,
     numbers_of,
+    only_parted,
     parse_cell,
 )
 from scalecurve.formats.tables.evidence import known_quantity, lacks_whole, slope_of
@@ -58,6 +59,7 @@ from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArra
 MOST_CURVES, MOST_OF_A_SWEEP, MOST_SETTINGS = 200, 20, 4
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
 RISES = 1.2
+GROWS = 0.3  # slope of log T over log K at which a count beside K is more likely the size of the job
 MOST_COMPARED = 100_000
 LONGEST_RUN = 9e8  # seconds; 28 years: a date in seconds since 1970
 LEAP = 100.0  # between neighbouring K; more is another unit
@@ -505,6 +507,9 @@ def _doubt_cells(work: TableWork, meaning: Meaning, ambiguous: int | None, mixed
         remedy = f"{name}: write thousands without a point, or decimals with another number of digits"
         cell = str(grid.columns[place][0])
         work.doubt("decimal-point", Fault("the point may part decimals or thousands", grid.where(0), cell, remedy))
+    if only_parted(grid.columns[place][:SAMPLE_ROWS]):
+        text = f"the commas of the column {name} were read as parting thousands"
+        work.findings.append(info("thousands-assumed", text, remedy="write decimals with a point, if they are"))
     columns = [i for i in (work.chosen.k, place) if i is not None]
     commas = [(i, row) for i in columns for row, cell in enumerate(grid.columns[i][:SAMPLE_ROWS]) if "," in str(cell)]
     if commas and work.view.mark in (DecimalMark.UNKNOWN, DecimalMark.BOTH):
@@ -553,6 +558,8 @@ def _settle_others(work: TableWork, workers: IntArray) -> dict[str, list[str]]:
     ignored = {column_named(work.grid.headers, name, "--ignore") for name in work.options.ignore}
     left = [i for i in range(work.view.width) if i not in settled]
     places = np.unique(workers, return_inverse=True)[1] if left else workers
+    is_time = work.chosen.meaning is not None and work.chosen.meaning.quantity is Quantity.SECONDS
+    rises = is_time and (slope_of(work.chosen) or 0.0) > GROWS
     open_ones: dict[Kind, dict[int, list[str]]] = {Kind.FACTOR: {}, Kind.UNCLEAR: {}}
     for i in left:
         if i in ignored:
@@ -570,7 +577,7 @@ def _settle_others(work: TableWork, workers: IntArray) -> dict[str, list[str]]:
         role, why = _PLAIN_ROLES[kind]
         work.use(i, role, f"{why}: {labels[0][:60] or '(empty)'}" if kind is Kind.CONSTANT else why)
         if kind is Kind.FOLLOWS_K:
-            _change_with_k(work, i, dict(zip(workers.tolist(), labels, strict=True)))
+            _change_with_k(work, i, dict(zip(workers.tolist(), labels, strict=True)), rises)
     return _name_curves(work, workers, places, open_ones[Kind.FACTOR], open_ones[Kind.UNCLEAR])
 
 
@@ -646,7 +653,7 @@ def _splits(work: TableWork, workers: IntArray, series: Mapping[str, list[str]])
     return {work.name(inner): labels}
 
 
-def _change_with_k(work: TableWork, i: int, by_k: dict[int, str]) -> None:
+def _change_with_k(work: TableWork, i: int, by_k: dict[int, str], rises: bool) -> None:
     """What is said of a column that changes with K and names the machine or the program; another job is asked about."""
     head, name, regime = work.head(i), work.name(i), work.options.regime
     if counted_per_worker(name):
@@ -658,7 +665,9 @@ def _change_with_k(work: TableWork, i: int, by_k: dict[int, str]) -> None:
     if head.says("machine") and not head.says("cpu"):
         text = f"the machine changes with K, by the column {name} ({pairs}): K and the machine cannot be told apart"
         work.findings.append(warning("machine-changes", text, remedy="measure every K on one machine", column=name))
-    elif head.says("job") and regime is not Regime.WEAK and _names_jobs(work, by_k):
+    elif regime is not Regime.WEAK and (
+        (head.says("job") and _names_jobs(work, by_k)) or ((rises or "model" in head.words) and name and _grows(by_k))
+    ):
         remedy = f"keep the rows of one {name}, or rename the column to `note` if the job is the same at every K"
         text = f"different jobs were run at different K, by the column {name}"
         way = {"ignore": (*work.options.ignore, name)}
@@ -671,6 +680,19 @@ def _change_with_k(work: TableWork, i: int, by_k: dict[int, str]) -> None:
         text = f"{name} changes with K ({pairs}): what it does cannot be told apart from what K does"
         remedy = "keep it the same at every K, where it can be chosen"
         work.findings.append(info("parameter-changes", text, remedy=remedy, column=name))
+
+
+def _grows(by_k: dict[int, str]) -> bool:
+    """Whether the labels are sizes that rise from K to K and not as K does: 10,000, 50,000, 200,000; 1B, 7B params."""
+    sizes = []
+    for k in sorted(by_k):
+        match = pattern("observations.size").match(by_k[k].replace(",", ""))
+        if match is None:
+            return False
+        sizes.append(float(match["size"]) * {"K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}.get(match["by"], 1.0))
+    per_k = [size / k for k, size in zip(sorted(by_k), sizes, strict=True)]
+    is_weak = max(per_k) < RISES * min(per_k)  # the work of each worker stays the same
+    return len(sizes) > 2 and not is_weak and all(b > a for a, b in pairwise(sizes))
 
 
 def _doubt_split(work: TableWork, i: int) -> None:

@@ -350,7 +350,8 @@ def _plain_grid(source: Source, layout: TableLayout) -> CellGrid | None:
         return None
     cells = text.replace("\n", mark).split(mark)
     numbers = range(layout.first + 1, layout.first + len(lines) + 1)
-    return CellGrid(layout.headers, tuple(cells[i::width] for i in range(width)), numbers)
+    columns = tuple(cells[i::width] for i in range(width))
+    return CellGrid(layout.headers, columns, numbers, delimiter=layout.delimiter)
 
 
 def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str]], list[str]]:

@@ -11,7 +11,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.training.answers.curve import PlanRow
 from scalecurve.training.answers.evaluation import StepOutcome, evaluate_layout
-from scalecurve.training.answers.plan import Plan
+from scalecurve.training.answers.plan import Plan, short_sentence
 from scalecurve.training.inputs.layout import LayoutLike
 from scalecurve.training.inputs.transformer import Transformer
 from scalecurve.units import format_count, format_memory, format_seconds, seconds_alike
@@ -36,8 +36,7 @@ class LayoutComparison(Result):
 
     @property
     def answer(self) -> Answer:
-        text = self.sentence if len(self.sentence) <= 120 else self.sentence[:117].rsplit(" ", 1)[0] + " ..."
-        return Answer(decision=text, next="see every term: --layout with --explain")
+        return Answer(decision=short_sentence(self.sentence), next="see every term: --layout with --explain")
 
     @property
     def slower(self) -> float:

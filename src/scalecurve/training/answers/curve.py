@@ -499,25 +499,33 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     allowed = [row for row in judged if _excess(row, deadline, budget) <= 1.0]
     if not allowed:
         near = min(judged, key=lambda row: (_excess(row, deadline, budget), row.gpus))
-        sentence = f"No P of the sweep meets {limits}; the nearest is P {near.gpus:,} ({_time_and_price(near)})."
-        further = f"continue with --gpus {2 * near.gpus}, or " if near is judged[-1] and len(time) == 1 else ""
-        remedy = f"{further}allow a later deadline, a larger budget or fewer tokens"
-        return ChosenScale(
-            None, sentence, (warning("nothing-within-limits", sentence, remedy=remedy, nearest=near.gpus),)
-        )
+        return _nothing_allowed(near, limits, further=near is judged[-1] and deadline is not None)
     best = min(allowed, key=lambda row: (getattr(row, key), row.gpus))
     within = f" within {limits}" if limits else ""
     sentence = f"Best by {objective}{within}: P {best.gpus:,} ({_time_and_price(best)})."
-    notes: tuple[Finding, ...] = ()
     chance = None if deadline is None else best.chance_within(deadline)
     if chance is not None:
         likely = "above 99 %" if chance > 0.99 else f"of {100 * chance:.0f} %"
         sentence += f" It meets the deadline with a probability {likely}."
-        if chance < SURE:
-            remedy = f"continue with --gpus {2 * rows[-1].gpus}, allow a later deadline, or give runs (--measured)"
-            message = f"P {best.gpus:,} meets the deadline with a probability of {100 * chance:.0f} % only"
-            notes = (warning("deadline-uncertain", message, remedy=remedy, probability=chance),)
-    return ChosenScale(best.gpus, sentence if limits or request.objective is not None else None, notes)
+    asked = bool(limits) or request.objective is not None
+    return ChosenScale(best.gpus, sentence if asked else None, _late_findings(best, chance, rows[-1].gpus))
+
+
+def _nothing_allowed(near: PlanRow, limits: str, *, further: bool) -> ChosenScale:
+    """No choice: the nearest P, and whether more accelerators may do."""
+    sentence = f"No P of the sweep meets {limits}; the nearest is P {near.gpus:,} ({_time_and_price(near)})."
+    more = f"continue with --gpus {2 * near.gpus}, or " if further else ""
+    remedy = f"{more}allow a later deadline, a larger budget or fewer tokens"
+    return ChosenScale(None, sentence, (warning("nothing-within-limits", sentence, remedy=remedy, nearest=near.gpus),))
+
+
+def _late_findings(best: PlanRow, chance: float | None, last: int) -> tuple[Finding, ...]:
+    """A warning where the deadline is met with too small a probability."""
+    if chance is None or chance >= SURE:
+        return ()
+    remedy = f"continue with --gpus {2 * last}, allow a later deadline, or give runs (--measured)"
+    message = f"P {best.gpus:,} meets the deadline with a probability of {100 * chance:.0f} % only"
+    return (warning("deadline-uncertain", message, remedy=remedy, probability=chance),)
 
 
 def _excess(row: PlanRow, deadline: float | None, budget: float | None) -> float:

@@ -30,6 +30,11 @@ class Impossible(Unread):
     """Why the model cannot be split as a row says."""
 
 
+def degree(row: Mapping[str, str], name: str) -> int:
+    """A degree of parallelism as published, else 1."""
+    return whole(row, name, 1) or 1
+
+
 def row_layouts(
     row: Mapping[str, str], stack: Stack, model: Transformer, ranks: int, seq: int, cluster: Cluster, kind: str,
     assumed: list[str],
@@ -39,56 +44,67 @@ def row_layouts(
     tp, pp = row_degrees(row, stack, ranks, assumed)
     if tp is None:
         return searched_layouts(row, stack, model, ranks, seq, cluster, kind)
-    cp = whole(row, "cp", 1) or 1
+    cp = degree(row, "cp")
     dp, left = divmod(ranks, tp * pp * cp)
     if left or dp < 1:
         raise Unread("the layout and the number of accelerators disagree")
     micros, counts = row_batches(row, pp, dp, seq, assumed)
     zero, shard = row_sharding(row, stack, dp)
-    ep = whole(row, "ep", 1) or 1
-    moe = 1 if model.is_moe and model.experts and model.experts % ep else ep
-    chunks: tuple[int, ...] = (whole(row, "vp", 1) or 1,) if pp > 1 else (1,)
-    if pp > 1 and not row.get("vp") and stack.interleaves:
-        depth, idle = model.layers // pp, (pp - 1) / min(counts)
-        plain_too = {1} if idle <= WORTH_INTERLEAVING else set()
-        chunks = tuple(sorted({max(depth // 2, 1), max(depth, 1)} | plain_too))
-        assumed.append("interleave")
+    ep, etp = (degree(row, "ep"), degree(row, "etp")) if model.is_moe else (1, 1)
+    if model.experts and model.experts % ep:
+        ep = 1
+    chunks = row_chunks(row, stack, model.layers // pp, pp, min(counts), assumed)
     modes = recompute_modes(row.get("recompute", ""), stack)
     if len(modes) > 1:
         assumed.append("recompute")
-    words = row.get("sp", "").lower()
-    split = words in (*YES, "1") or (words not in NO and stack.splits_sequence)
-    splits: tuple[bool, ...] = (split and tp > 1,)
-    if tp > 1 and stack.either_sequence and not words:
-        splits = (False, True)
-        assumed.append("sequence parallelism")
     return [
         Layout(
-            tp=tp, pp=pp, cp=cp, dp=dp, ep=moe if model.is_moe else 1,
-            etp=(whole(row, "etp", 1) or 1) if model.is_moe else 1, micro=micro, accumulation=count,
-            interleave=chunk, zero=zero, shard=shard, recompute=mode, sequence_parallel=part,
+            tp=tp, pp=pp, cp=cp, dp=dp, ep=ep, etp=etp, micro=micro, accumulation=count, interleave=chunk, zero=zero,
+            shard=shard, recompute=mode, sequence_parallel=part,
         )
-        for (micro, count), chunk, mode, part in product(zip(micros, counts, strict=True), chunks, modes, splits)
+        for (micro, count), chunk, mode, part in product(
+            zip(micros, counts, strict=True), chunks, modes, row_sequence_splits(row, stack, tp, assumed)
+        )
     ]  # fmt: skip
+
+
+def row_chunks(
+    row: Mapping[str, str], stack: Stack, depth: int, pp: int, count: int, assumed: list[str]
+) -> tuple[int, ...]:
+    """Chunks of a stage of so many layers: published, else what a pipeline of `count` micro-batches may use."""
+    if pp == 1 or row.get("vp") or not stack.interleaves:
+        return (degree(row, "vp") if pp > 1 else 1,)
+    assumed.append("interleave")
+    plain_too = {1} if (pp - 1) / count <= WORTH_INTERLEAVING else set()
+    return tuple(sorted({max(depth // 2, 1), max(depth, 1)} | plain_too))
+
+
+def row_sequence_splits(row: Mapping[str, str], stack: Stack, tp: int, assumed: list[str]) -> tuple[bool, ...]:
+    """Whether tensor ranks split the sequence too: published, the stack's habit, or both where it has none."""
+    words = row.get("sp", "").lower()
+    if tp > 1 and stack.either_sequence and not words:
+        assumed.append("sequence parallelism")
+        return (False, True)
+    return (tp > 1 and (words in (*YES, "1") or (words not in NO and stack.splits_sequence)),)
 
 
 def row_degrees(row: Mapping[str, str], stack: Stack, ranks: int, assumed: list[str]) -> tuple[int | None, int]:
     """Tp and pp: published, what the other degrees leave, 1 where weights are sharded over all; else (None, 1)."""
-    tp, pp, dp, cp = (whole(row, name) for name in ("tp", "pp", "dp", "cp"))
+    tp, pp, dp = (whole(row, name) for name in ("tp", "pp", "dp"))
     if tp is not None and pp is not None:
         return tp, pp
-    copies = (dp or 1) * (whole(row, "fsdp", 1) or 1)
-    known = (tp or 1) * (pp or 1) * (cp or 1)
-    if copies * known > 1 and ranks % (known * copies) == 0 and (copies > 1 or dp is not None):
-        rest = ranks // (known * copies)
+    plain = degree(row, "tp"), degree(row, "pp")
+    copies = (dp or 1) * degree(row, "fsdp")
+    named = copies * math.prod(plain) * degree(row, "cp")
+    rest, left = divmod(ranks, named)
+    if named > 1 and not left and (copies > 1 or dp is not None):
         if rest == 1:
-            return tp or 1, pp or 1
+            return plain
         if (tp is None) != (pp is None):
             return tp or rest, pp or rest
     assumed.append("layout")
-    if tp is None and pp is None and not (shards_weights(row) or stack.zero == 3):
-        return None, 1
-    return tp or 1, pp or 1
+    searched = tp is None and pp is None and not (shards_weights(row) or stack.zero == 3)
+    return (None, 1) if searched else plain
 
 
 def searched_layouts(
@@ -149,11 +165,11 @@ def row_batches(row: Mapping[str, str], pp: int, dp: int, seq: int, assumed: lis
     """Micro-batch and accumulation pairs that make the published batch."""
     micro, count = whole(row, "micro_batch"), whole(row, "grad_accum")
     local = whole(row, "local_batch")  # of a replica and step: one micro-batch, unless a pipeline splits it
-    if local is not None and micro is None and pp == 1:
-        micro = local
-    batch = row_batch(row, seq, dp * (micro or 1)) or (None if local is None else local * dp)
-    if batch is None and micro is not None and count is not None:
-        batch = micro * count * dp
+    if pp == 1:
+        micro = micro or local
+    batch = row_batch(row, seq, dp * (micro or 1))
+    if batch is None:
+        batch = local * dp if local else micro * count * dp if micro and count else None
     if batch is None:
         if micro is None:
             raise Unread("neither batch nor micro-batch is published")
@@ -163,17 +179,22 @@ def row_batches(row: Mapping[str, str], pp: int, dp: int, seq: int, assumed: lis
     share, left = divmod(batch, dp)
     if left or share < 1:
         raise Unread("the batch does not divide over the replicas")
-    if row.get("micro_batch") and (micro is None or share % micro):  # a part of a sequence, or counted per core
-        micro = share // count if count and share % count == 0 else share
-    elif micro is not None and count == 1 and share != micro:
-        micro = share
-    if micro is not None:
-        return [micro], [share // micro]
-    if count is not None and share % count == 0:
-        return [share // count], [count]
+    known = micro_of_share(row, share, micro, count)
+    if known is not None:
+        return [known], [share // known]
     assumed.append("micro-batch")
     sizes = [size for size in (1, 2, 4, 8, 16) if share % size == 0 and (size <= 4 or size * seq <= LARGE_MICRO)]
     return sizes, [share // size for size in sizes]
+
+
+def micro_of_share(row: Mapping[str, str], share: int, micro: int | None, count: int | None) -> int | None:
+    """The micro-batch of a replica that has `share` sequences a step, from it and the accumulation as published."""
+    by_count = share // count if count and share % count == 0 else None
+    if row.get("micro_batch") and (micro is None or share % micro):  # a part of a sequence, or counted per core
+        return by_count or share
+    if micro is not None and count == 1:
+        return share
+    return micro or by_count
 
 
 def row_sharding(row: Mapping[str, str], stack: Stack, dp: int) -> tuple[int, int | None]:
@@ -213,7 +234,7 @@ def recompute_modes(text: str, stack: Stack) -> tuple[str, ...]:
 
 
 def splits_model(row: Mapping[str, str]) -> bool:
-    return any((whole(row, name, 1) or 1) > 1 for name in ("tp", "pp", "ep"))
+    return any(degree(row, name) > 1 for name in ("tp", "pp", "ep"))
 
 
 def shards_weights(row: Mapping[str, str]) -> bool:

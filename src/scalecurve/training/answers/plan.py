@@ -7,7 +7,7 @@ paying.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -286,10 +286,7 @@ class Plan(Result):
             self.choice if self.chosen_gpus is not None else None,  # otherwise a finding says it
             stops_paying(self.rows, self.cost_effective) if self.rows[0].optimal else None,
         ]
-        details: list[Block] = [detail_table(self.rows), *(Paragraph(text) for text in sentences if text)]
-        details += [alternatives_table(self.rows)] if any(row.alternatives for row in self.rows) else []
-        details += [optimal_table(self.rows)] if any(row.optimal for row in self.rows) else []
-        details += self.learning.blocks() if self.learning else []
+        details = [detail_table(self.rows), *(Paragraph(text) for text in sentences if text), *self._extra_tables]
         details += [
             table([Column("limit", "left"), "P", Column("meaning", "left")], marks),
             Paragraph(f"{self.configurations:,} configurations tried. Constants ({self.evidence}): {self.source}."),
@@ -298,6 +295,13 @@ class Plan(Result):
         minor = [note for note in self.findings if note.code in MINOR]
         blocks.append(FindingList(tuple(note for note in self.findings if note not in minor)))
         return Document(self.title, tuple(blocks), (*details, FindingList(tuple(minor))))
+
+    @property
+    def _extra_tables(self) -> list[Block]:
+        """Tables of what was asked for: alternatives, compute-optimal models, learning rates."""
+        extra = [alternatives_table(self.rows)] if any(row.alternatives for row in self.rows) else []
+        extra += [optimal_table(self.rows)] if any(row.optimal for row in self.rows) else []
+        return extra + (self.learning.blocks() if self.learning else [])
 
 
 MINOR = ("not-calibrated", "sweep-ended", "strong-scaling", "batch-rounded", "critical-batch-range", "usual-batch")
@@ -336,30 +340,33 @@ def stops_paying(rows: Sequence[PlanRow], scale: CostEffective) -> str:
 def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
     """A line per P with what decides; parameters and batch have a column where they differ."""
     of_run = seconds_alike(row.run_seconds for row in rows)
-    columns: dict[Column, list[Cell | str | None]] = {
-        Column("GPUs"): [Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain") for row in rows],
-        Column("parameters"): [format_count(row.outcome.job.model.parameters) for row in rows],
-        Column("batch", meaning="tokens of a step", rank=2): [format_count(row.outcome.tokens) for row in rows],
-        Column("split", "left"): [row.outcome.layout.short().partition(" micro")[0] for row in rows],
-        Column("idle", meaning="accelerators without work"): [f"{row.idle:,}" for row in rows],
-        Column("MFU", meaning="raw: of the tokens processed"): [f"{100 * row.outcome.mfu:.1f}%" for row in rows],
-        Column("goodput", rank=1): [f"{100 * row.goodput.factor:.1f}%" for row in rows],
-        Column("charged", meaning="tokens processed over useful tokens", rank=3): [
-            f"x{row.tokens_factor:.2f}" for row in rows
-        ],
-        Column("useful", meaning="useful work per accelerator, against the best row"): [
-            f"{100 * row.useful_efficiency:.0f}%" for row in rows
-        ],
-        Column("next x2", meaning="useful work that twice as many accelerators do"): [
-            None if row.next_doubling is None else f"x{row.next_doubling:.2f}" for row in rows
-        ],
-        Column("cap", "left", meaning="of data parallelism", rank=4): [cap_side(row) for row in rows],
-        Column("run", meaning="to the target"): [
-            None if row.run_seconds is None else of_run(row.run_seconds) for row in rows
-        ],
-        Column("USD"): [None if row.run_usd is None else f"{row.run_usd:,.0f}" for row in rows],
+    columns: dict[Column, Callable[[PlanRow], Cell | str | None]] = {
+        Column("GPUs"): lambda row: Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain"),
+        Column("parameters"): lambda row: format_count(row.outcome.job.model.parameters),
+        Column("batch", meaning="tokens of a step", rank=2): lambda row: format_count(row.outcome.tokens),
+        Column("split", "left"): lambda row: row.outcome.layout.short().partition(" micro")[0],
+        Column("idle", meaning="accelerators without work"): lambda row: f"{row.idle:,}",
+        Column("MFU", meaning="raw: of the tokens processed"): lambda row: f"{100 * row.outcome.mfu:.1f}%",
+        Column("goodput", rank=1): lambda row: f"{100 * row.goodput.factor:.1f}%",
+        Column("charged", meaning="tokens processed over useful tokens", rank=3): lambda row: (
+            f"x{row.tokens_factor:.2f}"
+        ),
+        Column("useful", meaning="useful work per accelerator, against the best row"): lambda row: (
+            f"{100 * row.useful_efficiency:.0f}%"
+        ),
+        Column("next x2", meaning="useful work that twice as many accelerators do"): lambda row: written(
+            row.next_doubling, "x{:.2f}".format
+        ),
+        Column("cap", "left", meaning="of data parallelism", rank=4): cap_side,
+        Column("run", meaning="to the target"): lambda row: written(row.run_seconds, of_run),
+        Column("USD"): lambda row: written(row.run_usd, "{:,.0f}".format),
     }
-    return _table_of(columns, same=("parameters", "batch", "idle", "useful"))
+    return _table_of(rows, columns, same=("parameters", "batch", "idle", "useful"))
+
+
+def written(value: float | None, write: Callable[[float], str]) -> str | None:
+    """The number as text; None where it is not known."""
+    return None if value is None else write(value)
 
 
 def cap_side(row: PlanRow) -> str | None:
@@ -371,42 +378,43 @@ def cap_side(row: PlanRow) -> str | None:
 
 def detail_table(rows: Sequence[PlanRow]) -> Block:
     """The raw figures of each P, and what the target takes."""
-    of_step, of_raw = (
-        seconds_alike(row.step_seconds for row in rows),
-        seconds_alike(row.raw_run_seconds for row in rows),
-    )
-    columns: dict[Column, list[Cell | str | None]] = {
-        Column("GPUs"): [f"{row.gpus:,}" for row in rows],
-        Column("layout", "left"): [row.outcome.layout.short() for row in rows],
-        Column("step"): [of_step(row.step_seconds) for row in rows],
-        Column("90 %", meaning="interval of the step"): [
-            format_interval(row.outcome.step.low or 0.0, row.outcome.step.high or 0.0, of_step) for row in rows
-        ],
-        Column("raw tokens/s"): [format_count(row.outcome.tokens_per_second) for row in rows],
-        Column("useful tokens/s"): [format_count(row.effective_tokens_per_second) for row in rows],
-        Column("speedup", meaning="in useful work"): [f"{row.speedup:.2f}" for row in rows],
-        Column("compute", meaning="compute share, 1/(1 + comm_frac)"): [
-            f"{row.outcome.efficiency:.2f}" for row in rows
-        ],
-        Column("memory", meaning="share of the memory"): [f"{100 * row.outcome.memory_share:.0f}%" for row in rows],
-        Column("raw run", meaning="time of exactly the tokens stated"): [
-            None if row.raw_run_seconds is None else of_raw(row.raw_run_seconds) for row in rows
-        ],
-        Column("GPU-hours", meaning="accelerators x hours to the target"): [
-            None if row.run_gpu_hours is None else f"{row.run_gpu_hours:,.0f}" for row in rows
-        ],
+    of_step = seconds_alike(row.step_seconds for row in rows)
+    of_raw = seconds_alike(row.raw_run_seconds for row in rows)
+    columns: dict[Column, Callable[[PlanRow], Cell | str | None]] = {
+        Column("GPUs"): lambda row: f"{row.gpus:,}",
+        Column("layout", "left"): lambda row: row.outcome.layout.short(),
+        Column("step"): lambda row: of_step(row.step_seconds),
+        Column("90 %", meaning="interval of the step"): lambda row: format_interval(
+            row.outcome.step.low or 0.0, row.outcome.step.high or 0.0, of_step
+        ),
+        Column("raw tokens/s"): lambda row: format_count(row.outcome.tokens_per_second),
+        Column("useful tokens/s"): lambda row: format_count(row.effective_tokens_per_second),
+        Column("speedup", meaning="in useful work"): lambda row: f"{row.speedup:.2f}",
+        Column("compute", meaning="compute share, 1/(1 + comm_frac)"): lambda row: f"{row.outcome.efficiency:.2f}",
+        Column("memory", meaning="share of the memory"): lambda row: f"{100 * row.outcome.memory_share:.0f}%",
+        Column("raw run", meaning="time of exactly the tokens stated"): lambda row: written(
+            row.raw_run_seconds, of_raw
+        ),
+        Column("GPU-hours", meaning="accelerators x hours to the target"): lambda row: written(
+            row.run_gpu_hours, "{:,.0f}".format
+        ),
     }
-    return _table_of(columns, same=("speedup",), caption="Raw figures")
+    return _table_of(rows, columns, same=("speedup",), caption="Raw figures")
 
 
 def _table_of(
-    columns: dict[Column, list[Cell | str | None]], *, same: Sequence[str], caption: str | None = None
+    rows: Sequence[PlanRow],
+    columns: Mapping[Column, Callable[[PlanRow], Cell | str | None]],
+    *,
+    same: Sequence[str],
+    caption: str | None = None,
 ) -> Block:
     """The columns that say something: `same` name those left out where all rows are alike."""
+    texts = {column: [write(row) for row in rows] for column, write in columns.items()}
     shown = {
-        column: texts
-        for column, texts in columns.items()
-        if len(set(texts)) > 1 or not (texts[0] in NOTHING_SAID or column.header in same)
+        column: cells
+        for column, cells in texts.items()
+        if len(set(cells)) > 1 or not (cells[0] in NOTHING_SAID or column.header in same)
     }
     return table(list(shown), zip(*shown.values(), strict=True), caption=caption)
 

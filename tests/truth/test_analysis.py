@@ -1,0 +1,56 @@
+"""Ratios, merging and outliers by another route: independence, the stated conditions, Monte Carlo."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scalecurve.analysis import tabulate
+from scalecurve.analysis.curve import Curve, curve_of, log_ratio
+from scalecurve.analysis.merging import merge
+from scalecurve.study import Study, Treatment
+
+
+def session(seed: int, *, shift: float = 0.0) -> Study:
+    rng = np.random.default_rng(seed)
+    samples = {k: (10 / k * np.exp(shift + 0.01 * rng.standard_normal(6))).tolist() for k in (1, 2, 8)}
+    return Study.from_samples(samples, regime="strong")
+
+
+def test_means_of_two_studies_share_no_session() -> None:
+    """The variance of a difference of independent numbers is the sum; within one study the shared shift cancels."""
+    first, second = (
+        curve_of(merge([session(seed), session(seed + 1, shift=0.05), session(seed + 2, shift=-0.04)]))
+        for seed in (1, 11)
+    )
+
+    def square(curve: Curve, k: int) -> float:
+        return float(curve.log_se[curve.index(k)]) ** 2
+
+    apart, within = log_ratio((first, 1, 1.0), (second, 8, -1.0)), log_ratio((first, 1, 1.0), (first, 8, -1.0))
+    assert first.covariance is not None
+    assert apart.variance == pytest.approx(square(first, 1) + square(second, 8))
+    assert within.variance < 0.2 * (square(first, 1) + square(first, 8))
+
+
+@pytest.mark.parametrize("field", ["warmup", "setup"])
+def test_a_merged_study_states_what_all_parts_state(field: str) -> None:
+    parts = [replace(session(seed), **{field: Treatment.EXCLUDED}) for seed in (1, 2)]
+    other = replace(session(3), **{field: Treatment.INCLUDED})
+
+    assert getattr(merge(parts), field) is Treatment.EXCLUDED
+    assert getattr(merge([*parts, other]), field) is Treatment.UNKNOWN
+
+
+def test_a_k_noisier_than_the_others_has_no_outliers() -> None:
+    """Normal noise of 0.3 % at three K and of 6 % at the last: nothing is far out there."""
+    rng, alarms = np.random.default_rng(4), 0
+    for _ in range(60):
+        noise = {1: 0.003, 2: 0.003, 4: 0.003, 8: 0.06}
+        samples = {k: (10 / k * np.exp(sigma * rng.standard_normal(10))).tolist() for k, sigma in noise.items()}
+        table = tabulate(Study.from_samples(samples, regime="strong"))
+        alarms += any(finding.code == "outliers" for finding in table.findings)
+
+    assert alarms <= 6
