@@ -111,7 +111,7 @@ def curve_points(page: Any, panel: str, place: int) -> list[tuple[float, float]]
 
 
 def cap(page: Any) -> int:
-    """The cap of data parallelism in accelerators, as the chart marks it."""
+    """The cap by the critical batch in accelerators, as the chart marks it."""
     words = page.locator("#panel-training svg[role=img]").text_content()
     match = re.search(r"cap by the critical batch ([\d,]+)", words)
     assert match is not None, words
