@@ -50,7 +50,7 @@ def harmonic(k: Value) -> Value:
 
 
 def expected_largest(k: Value) -> Value:
-    """E[max] of K standard normal draws, by Blom's formula (within 1 %)."""
+    """E[max] of K standard normal draws, by Blom's formula (within 5 % at K = 2, 2 % from K = 5 on)."""
     import numpy as np
     from scipy.special import ndtri
 
