@@ -98,6 +98,8 @@ def test_a_real_imbalance(tmp_path: Path) -> None:
     job = (*SHARDS, "--heavy", "1", "--factor", "2.5")
     with shaped_hosts(4, rate_mbit=1000, delay_us=50, cpu_share=SHARE) as hosts:
         assert any(
-            diagnosis.cause == "imbalance" and slow_host(diagnosis).get("factor", 1.0) < 1.5
+            diagnosis.cause in ("imbalance", "waiting")  # a busy machine blurs which
+            and diagnosis.causes[0].name == "imbalance"
+            and slow_host(diagnosis).get("factor", 1.0) < 1.5
             for diagnosis in causes(hosts, tmp_path, [1, 2, 4], job)
         )
