@@ -2,7 +2,8 @@
 
     python bench/explorer.py [--moves 60]
 
-Prints the median and 90th percentile of slider to redraw, server included, every move with a setting not asked before,
+Prints the median and 90th percentile of slider to redraw, server included, every move with a setting not asked before
+(size and batch need a new search of the planner; tokens and critical batch reuse its last),
 also as shares of one `plan` call of the same job on this machine, which holds on a busy one; the time to export a page
 with a study and the weight of the pages; and the times to the first paint of the page: from starting a cold server, and
 of the page without a server, which `scalecurve explore --export` writes.  Needs playwright and Chromium.
@@ -97,23 +98,26 @@ def static_paint(browser: Any, page_file: Path) -> tuple[float, float]:
 
 def export(folder: str, *words: str) -> Path:
     """The page that `explore --export` writes with these words."""
-    target = Path(folder) / f"{len(words)}.html"
+    target = Path(folder) / f"{Path(words[0]).stem}.html"
     command = [sys.executable, "-m", "scalecurve", "explore", *words, "--export", str(target)]
     subprocess.run(command, check=True, capture_output=True)
     return target
 
 
 def one_plan() -> float:
-    """Milliseconds of one call of the planner for the job that the page opens with, the median of seven."""
-    from scalecurve.explorer.questions.training import TrainingRequest
+    """Milliseconds of one call of the planner for a model it has not planned, the median over shapes.
+
+    The planner remembers its search: another price or token count of the same model takes a hundredth of this.
+    """
+    from scalecurve.explorer.questions.training import TrainingRequest, shapes
 
     times = []
-    for number in range(8):
-        asked = TrainingRequest(price=1 + number)
+    for shape in shapes()[4::4]:
+        asked = TrainingRequest(size=shape.parameters)
         start = time.perf_counter()
         asked.plan()
         times.append(1000 * (time.perf_counter() - start))
-    return statistics.median(times[1:])
+    return statistics.median(times)
 
 
 def redraws(browser: Any, moves: int) -> dict[str, list[float]]:
@@ -126,9 +130,11 @@ def redraws(browser: Any, moves: int) -> dict[str, list[float]]:
         page.evaluate(RELEASE, ["critical_tokens"])
         places = [200 + 600 * step / moves + 0.37 for step in range(moves)]
         times: dict[str, list[float]] = {"exact answer": [], "exact answer, both charts": []}
-        for param in ("tokens_per_parameter", "critical_tokens"):
+        shapes = page.evaluate("() => import('/api.js').then((it) => it.ask('training/choices', {}))")["shapes"]
+        stops = {"size": [1000 * place / (len(shapes) - 1) for place in range(len(shapes))]}  # each shape once
+        for param in ("size", "batch_tokens", "tokens_per_parameter", "critical_tokens"):
             times[param] = []
-            for number, place in enumerate(places):
+            for number, place in enumerate(stops.get(param, places)):
                 times[param].append(page.evaluate(MOVE, [param, place]))
                 if number % 8 == 7:
                     start = time.perf_counter()
