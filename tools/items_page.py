@@ -10,7 +10,8 @@ ITEMS = Path(__file__).parents[1] / "docs" / "course" / "items.toml"
 INTRODUCTION = """# What the course asks for
 
 Every row is a model, a table, an exercise or a checklist of the course. A test runs the command and looks for the
-digits. Most come from the material that the course follows or were worked out by hand; some rows of mechanisms only guard against change.
+digits. Most come from the material that the course follows or were worked out by hand; some rows of mechanisms only
+guard against change.
 
 | item | command | digits compared |
 |---|---|---|
