@@ -79,6 +79,7 @@ from scalecurve.units import (
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
+    from scalecurve.training.answers.measurements import NextRun
 
 NOTHING_SAID = (None, "100.0%", "x1.00")  # nothing known; goodput and charge where nothing takes time or tokens
 LARGEST_P = 131_072  # where the search for the smallest P that fits ends
@@ -153,7 +154,7 @@ class Plan(Result):
         critical_batch=critical global_batch_tokens=batch_choice.largest.tokens batch_fixed=batch_choice.fixed
         cost_effective_gpus cost_effective_low=cost_effective.low cost_effective_high=cost_effective.high
         chosen_gpus choice largest_run=largest learning_rate=learning marks run_basis=basis configurations evidence
-        source left_out findings"""
+        source next_run left_out findings"""
 
     @property
     def batch(self) -> GlobalBatch:
@@ -252,9 +253,16 @@ class Plan(Result):
         if self.cost_effective.ended and len(self.rows) > 1:
             last = self.rows[-1].gpus
             return f"doublings still pay at {last:,}: continue with --gpus {2 * last}, {4 * last}"
-        if self.evidence != "measured here":
-            return "time three steps of your own and give them: --measured runs.csv"
-        return None
+        run = self.next_run
+        return None if run is None or self.evidence == "measured here" else run.sentence
+
+    @property
+    def next_run(self) -> NextRun | None:
+        """The single run that would narrow the interval of the advised step most."""
+        from scalecurve.training.answers.measurements import next_run
+
+        asked = self.advised.outcome
+        return next_run(asked, (row.outcome for row in self.rows if row.outcome.job.cluster == asked.job.cluster))
 
     def row(self, gpus: int) -> PlanRow | None:
         return next((row for row in self.rows if row.gpus == gpus), None)
@@ -284,6 +292,7 @@ class Plan(Result):
             goodput_sentence(self.rows[-1]) if self.rows[-1].goodput.factor < 1.0 else None,
             self.largest and self.largest.sentence,
             self.choice if self.chosen_gpus is not None else None,  # otherwise a finding says it
+            self.next_run and f"To know the step better, {self.next_run.sentence}.",
             stops_paying(self.rows, self.cost_effective) if self.rows[0].optimal else None,
         ]
         details = [detail_table(self.rows), *(Paragraph(text) for text in sentences if text), *self._extra_tables]
