@@ -339,9 +339,7 @@ def summary(plain: Sequence[LeftOut], anchored: Mapping[str, Sequence[tuple[Left
                          [row.half_width / was for row, was in far]))  # fmt: skip
     unnamed = [replace(row, error=row.unnamed, half_width=0.0) for row in plain if row.unnamed is not None]
     lines.append(figures("no stack named (errors as planned)", unnamed) | {"holds": None, "factor": None})
-    lines += [
-        figures(f"generation {name}", [row for row in plain if row.generation == name]) for name in GENERATIONS
-    ]
+    lines += [figures(f"generation {name}", [row for row in plain if row.generation == name]) for name in GENERATIONS]
     lines += [
         figures(f"stack {stack}", [row for row in plain if row.stack == stack])
         for stack, _ in Counter(row.stack for row in plain).most_common()

@@ -312,6 +312,17 @@ def of_no_name(
     )  # fmt: skip
 
 
+def moved_shares(
+    entry: Mapping[str, Any], names: Sequence[str], accelerator: Accelerator, stack: Stack
+) -> dict[str, float]:
+    """These constants of an entry by the ratio of the ceilings and hosts; no share of a peak is above 1."""
+    ratios = dict.fromkeys(SCALED, (accelerator.ceiling or DEFAULT_CEILING) / entry["ceiling"])
+    ratios |= dict.fromkeys(HOSTED, host_factor(accelerator, stack) / entry["host"])
+    shares = known_shares(entry)
+    values = {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
+    return values | {name: min(values[name], 1.0) for name in SCALED if name in values}
+
+
 def transferred(
     accelerator: Accelerator, stack: Stack, entries: Sequence[Mapping[str, Any]], widths: Mapping[str, Any]
 ) -> StackCalibration:
@@ -329,26 +340,16 @@ def transferred(
     if same_chip and same_chip[0]["stack"] == stack.name:
         same_stack.insert(0, same_chip[0])
 
-    def moved(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
-        """Constants of an entry by the ratio of the ceilings and hosts; no share of a peak is above 1."""
-        ratios = dict.fromkeys(SCALED, (accelerator.ceiling or DEFAULT_CEILING) / entry["ceiling"])
-        ratios |= dict.fromkeys(HOSTED, host_factor(accelerator, stack) / entry["host"])
-        shares = known_shares(entry)
-        values = {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
-        return values | {name: min(values[name], 1.0) for name in SCALED if name in values}
-
     values: dict[str, float] = {}
     if same_stack:
-        values |= moved(same_stack[0], SOFTWARE if same_chip else HARDWARE + SOFTWARE)
+        values |= moved_shares(same_stack[0], SOFTWARE if same_chip else HARDWARE + SOFTWARE, accelerator, stack)
     if same_chip:
-        values |= moved(same_chip[0], HARDWARE)
+        values |= moved_shares(same_chip[0], HARDWARE, accelerator, stack)
     if same_chip and same_stack and same_chip[0]["stack"] not in related:
+        sides = [[moved_shares(e, BLENDED, accelerator, stack) for e in side] for side in (same_chip, same_stack)]
         for name in BLENDED:
-            sides = [
-                [one[name] for e in side if name in (one := moved(e, BLENDED))] for side in (same_chip, same_stack)
-            ]
-            if any(sides):
-                values[name] = fmean(fmean(side) for side in sides if side)
+            means = [fmean(known) for side in sides if (known := [one[name] for one in side if name in one])]
+            values |= {name: fmean(means)} if means else {}
     if stack.grouped is not None:
         values["grouped"] = stack.grouped
     base = prior_constants(accelerator, stack)
