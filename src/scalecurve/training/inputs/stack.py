@@ -238,7 +238,7 @@ class StackCalibration(JsonRecord):
 
 @cache
 def shipped_calibration() -> Mapping[str, Any]:
-    """calibration.json: written by tools/calibrate_training.py."""
+    """calibration.json: entries by tools/calibrate_training.py, widths by tools/training_left_out.py."""
     record: dict[str, Any] = json.loads(training_table("calibration.json"))
     return record
 
