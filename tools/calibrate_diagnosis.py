@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from bench import bsp_simulator, event_simulator, job_simulator, simulated_studies
+from bench import arrival_simulator, bsp_simulator, event_simulator, job_simulator, simulated_studies
 from scalecurve.analysis.curve import times_by_k
 from scalecurve.diagnosis import evidence_in_phases, evidence_in_times
 from scalecurve.diagnosis.causes import ANSWERS, FAMILIES, UNDETERMINED, answer
@@ -34,6 +34,7 @@ MODULES: dict[str, Any] = {
     "bsp": bsp_simulator,
     "event": event_simulator,
     "job": job_simulator,
+    "arrival": arrival_simulator,
     "classic": simulated_studies,
 }
 SIMULATORS = tuple(MODULES)
@@ -95,6 +96,18 @@ IN_PHASES: dict[str, dict[str, float]] = {
     "collectives: known apart": {COMM: 2.0, IMB: -2.0, JIT: -2.0, STRAG: -2.0},
     "outside: steady": {SER: 2.0},
 }
+IN_THREADS: dict[str, dict[str, float]] = {
+    "lost running": {CONT: 3.0, REP: 2.0, COMM: -0.5, SER: -2.0, IMB: -2.5, JIT: -2.0, STRAG: -1.0, OTH: -1.0},
+    "lost running, in a library that waits by running": {
+        CONT: -2.5, REP: -1.5, COMM: 2.0, SER: 1.5, IMB: 2.0, JIT: 1.5, STRAG: 1.0,
+    },
+    "lost idle": {COMM: 1.5, SER: 1.5, IMB: 1.5, STRAG: 1.0, JIT: 0.5, OTH: 0.5, CONT: -3.0, REP: -4.0},
+    "lost idle, one alone": {SER: 2.5, IMB: 1.5, STRAG: 0.5, COMM: -2.5, JIT: -2.0, OTH: -1.0},
+    "lost idle, only one ever runs": {SER: 3.0, IMB: -2.0, STRAG: -2.0, COMM: -2.0},
+    "lost idle, workers not there": {SER: 3.0, IMB: -2.0, STRAG: -2.0, COMM: -2.0},
+    "lost waiting for a disk": {OTH: 4.0, CONT: 1.0},
+    "slower than K0": {COMM: 2.0, CONT: 1.0, OTH: 1.0, SER: -3.0, IMB: -3.0},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -137,7 +150,7 @@ def programs(simulator: str, count: int, seed: int) -> Iterator[tuple[Any, Any]]
         if simulator == "bsp":
             program = bsp_simulator.draw((bsp_simulator.DESIGN, bsp_simulator.HELD)[i % 2], rng)
         else:
-            program = (event_simulator if simulator == "event" else job_simulator).draw(rng)
+            program = MODULES[simulator].draw(rng)
         yield MODULES[simulator], replace(program, repeats=min(program.repeats, MOST_REPEATS))
 
 

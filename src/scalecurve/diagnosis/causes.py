@@ -27,7 +27,6 @@ UNDETERMINED = "undetermined"
 LOAD_CAUSES = (CONTENTION, SERIAL, OTHER, NONE)  # clients do not wait for one another: what they share is in the server
 FAMILIES: dict[str, tuple[str, ...]] = {name: tuple(own["members"]) for name, own in _LISTED["families"].items()}
 WAITING_CAUSES = FAMILIES["waiting"]
-LOST_AS: dict[str, list[float]] = {name: own["lost_as"] for name, own in _LISTED["causes"].items()}
 WATCH_SERVER = "watch the server at the largest K: what is always busy is saturated; check the clients' machine too"
 MEASURE_AGAIN = "measure again on a quiet machine with a core for every worker, all workers in one job"
 PROFILE = "profile one run at the largest K: what was recorded cannot tell more"

@@ -32,7 +32,7 @@ from scalecurve.diagnosis.causes import (
 )  # fmt: skip
 from scalecurve.diagnosis.extensions import Extensions, extensions_of
 from scalecurve.diagnosis.phases import Account, accounts, has_phases
-from scalecurve.diagnosis.thread_states import ThreadLoss, thread_loss
+from scalecurve.diagnosis.thread_states import STARVED, ThreadLoss, starved_share, thread_loss, without_starvation
 from scalecurve.document import (
     Answer,
     Block,
@@ -362,7 +362,7 @@ def diagnose(
     """
     study = as_study(study, regime=regime)
     extra = extensions_of(study, extended_by or {})
-    study = thinned(extra.study, MOST_DIAGNOSED)
+    study = without_starvation(thinned(extra.study, MOST_DIAGNOSED))
     if len(study.all_k) < 2:
         fault = Fault("a diagnosis needs at least two worker counts", remedy="measure another K")
         raise InputError(fault, subject=study.name)
@@ -401,10 +401,26 @@ def diagnose(
         evidence=tuple(_evidence(study, weighed, extra)),
         findings=(*doubts(study), *study.findings, *_findings(study, weighed, verdict.candidates), *extra.findings),
     )
-    disturbed = any(finding.code in DISTURBANCES for finding in result.findings)
-    if disturbed or any(run.oversubscribed for run in study.runs if run.counts):
+    if _is_disturbed(study, result):
         return _refused(result, DISTURBED)
     return _refused(result, LACK_OF_FIT) if weighed.misfit > MISFIT and verdict.cause != NONE else result
+
+
+def _is_disturbed(study: Study, result: Diagnosis) -> bool:
+    """Whether the runs measured something else: more workers than cores, copies of one job, or other programs.
+
+    Cores that others used are no disturbance where the job's own threads hardly waited for one; where they did, what is
+    left without that waiting must name a cause.
+    """
+    codes = {finding.code for finding in result.findings}
+    if codes & DISTURBANCES.keys() - {"disturbed"} or any(run.oversubscribed for run in study.runs if run.counts):
+        return True
+    if "disturbed" not in codes:
+        return False
+    share = starved_share(study)
+    if share is None or (share > STARVED and result.basis != FROM_THREADS):
+        return True
+    return share > STARVED and result.cause in (UNDETERMINED, NONE)
 
 
 def weigh(study: Study) -> Weighed:
@@ -428,15 +444,20 @@ def weigh(study: Study) -> Weighed:
         )
     times = times_by_k(study)
     numbers = evidence_in_times.evidence(times, weak=weak)
+    if any(finding.code == "disturbed" for finding in study.findings):
+        numbers |= dict.fromkeys(evidence_in_times.OF_THE_SPREAD, 0.0)
     record = "times weak" if weak else "times strong"
     log_odds = weights(record).log_odds(numbers)
     for cause in without_room(study):
         log_odds[cause] += IMPOSSIBLE
     threads = thread_loss(study, weak=weak)
+    if threads is not None:
+        by_threads = weights("threads").log_odds(threads.numbers)
+        log_odds = {name: value + by_threads[name] for name, value in log_odds.items()}
     return Weighed(
         record=record,
         basis=FROM_TIMES if threads is None else FROM_THREADS,
-        log_odds=log_odds if threads is None else threads.shift(log_odds),
+        log_odds=log_odds,
         known=repeats,
         counted=threads,
         misfit=10.0 ** numbers["misfit"] if len(times) > 3 else 0.0,
