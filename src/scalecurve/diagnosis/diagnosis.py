@@ -141,8 +141,9 @@ def either(words: list[str]) -> str:
 class Diagnosis(Result):
     """The cause of the bend, or the set that holds it; `basis` says what was looked at.
 
-    `cause` is one of CAUSES, a family of them ("waiting", "slower-compute"), or "undetermined"; `probability` is its
-    chance, or that of all candidates where it is undetermined.  `candidates` are the causes that are still possible,
+    `cause` is one of CAUSES, a family of them ("waiting", "slower-compute"), a pair ("serial or communication"), or
+    "undetermined"; `stated` are its causes and `probability` their chance, or that of all candidates where it is
+    undetermined.  `candidates` are the causes that are still possible,
     the likeliest first, and `groups` the same with families as one.  `separate_by` is the one measurement, not yet
     made, that tells them apart.  `reason` is "disturbed" or "lack of fit" where nothing can be said at all.  `counted`
     is what was counted, in a sentence.
@@ -152,6 +153,7 @@ class Diagnosis(Result):
     k_unit: str
     regime: str
     cause: str
+    stated: tuple[str, ...]
     probability: float
     candidates: tuple[str, ...]
     groups: tuple[str, ...]
@@ -165,15 +167,14 @@ class Diagnosis(Result):
     findings: tuple[Finding, ...]
 
     JSON = (  # fmt: skip
-        "name regime cause probability candidates groups separate_by reason basis counted causes by_k evidence "
+        "name regime cause stated probability candidates groups separate_by reason basis counted causes by_k evidence "
         "remedy findings"
     )
 
     @property
     def remedy(self) -> str:
-        if self.cause == UNDETERMINED:
-            return self.separate_by or MEASURE_AGAIN
-        return in_words("remedy", load=is_load(self.k_unit))[self.cause]
+        remedies = in_words("remedy", load=is_load(self.k_unit))
+        return remedies.get(self.cause) or self.separate_by or MEASURE_AGAIN
 
     @property
     def meanings(self) -> Mapping[str, str]:
@@ -197,7 +198,8 @@ class Diagnosis(Result):
         lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%} of worker time is lost {at}"
         if self.cause != UNDETERMINED:
             probably = "" if self.probability >= SURE else f", probably ({self.probability:.0%})"
-            return f"{_said(self.cause).capitalize()}{probably}: {lost}."
+            named = either([_said(name) for name in self.stated]) if len(self.stated) == 2 else _said(self.cause)
+            return f"{named.capitalize()}{probably}: {lost}."
         return f"{either([_said(name) for name in self.groups[:3]]).capitalize()}: {lost}."
 
     @property
@@ -217,7 +219,7 @@ class Diagnosis(Result):
             return Answer(decision=self.sentence, next=self.remedy)
         if self.counted is None and (doubt := answer_unless_slower(self.findings, "No cause can be named")):
             return doubt
-        open_question = self.cause in FAMILIES or self.probability < WORTH_A_REMEDY
+        open_question = len(self.stated) > 1 or self.probability < WORTH_A_REMEDY
         following = (self.separate_by if open_question else None) or self.remedy
         reason = self.evidence[0] if self.evidence else None
         return Answer(decision=self.sentence, confidence=self._how_sure(), reason=reason, next=following)
@@ -228,10 +230,13 @@ class Diagnosis(Result):
             return f"{_said(self.cause).capitalize()} is {chance_words(self.probability)} the main cause."
         likely = self.causes[0]
         if self.cause in FAMILIES:
-            own = [f"{c.name} ({c.probability:.0%})" for c in self.causes if c.name in FAMILIES[self.cause]]
+            own = [f"{c.name} ({c.probability:.0%})" for c in self.causes if c.name in self.stated]
             return (
                 f"{_said(self.cause).capitalize()}: {self._meaning(self.cause)}; open is whether it is {either(own)}."
             )
+        if len(self.stated) == 2:
+            meant = "; ".join(f"{_said(name)} is {self._meaning(name)}" for name in self.stated)
+            return f"{meant[:1].upper()}{meant[1:]}."
         rest = either([_said(name) for name in self.candidates if name != likely.name][:3])
         return f"{_said(likely.name).capitalize()} is {self._meaning(likely.name)}; else it is {rest}."
 
@@ -372,7 +377,7 @@ def diagnose(
     chances = chances_of(extra.shift(weighed.log_odds), floor=used.floor, allowed=allowed)
     lost = evidence_in_times.loss_chance(times_by_k(study), weak=study.regime is Regime.WEAK, beyond=NEGLIGIBLE)
     chances = held_to_loss(chances, lost)
-    verdict = answer(chances, used.covered, used.named)
+    verdict = answer(chances, used)
     rows = _rows(study, weighed, chances)
     separate_by = None
     if len(verdict.candidates) > 1:
@@ -389,6 +394,7 @@ def diagnose(
         k_unit=study.k_unit,
         regime=str(study.regime),
         cause=verdict.cause,
+        stated=verdict.stated,
         probability=verdict.probability,
         candidates=verdict.candidates,
         groups=verdict.groups,
@@ -586,6 +592,7 @@ def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
     return replace(
         judged,
         cause=UNDETERMINED,
+        stated=(),
         probability=1.0,
         candidates=tuple(name for name in ANSWERS if name != NONE),
         groups=tuple(by_family(dict.fromkeys(ANSWERS[:-1], 1.0))),
