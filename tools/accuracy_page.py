@@ -39,9 +39,9 @@ def accuracy_headlines() -> str:
         f"**Weak scaling.** Half of the curves were missed by less than {weak[0]} %, one in ten by more than "
         f"{weak[1]} %; the interval held {float(weak[4]):.0f} %. {figures.weak}, so trust it less.",
         "**The training planner.** Step times of sources that nothing was fitted to: "
-        f"half within {dense['step'][0]} %, one in ten off by more than {dense['step'][1]} % "
-        f"({dense['n']} dense configurations). With experts: {experts['step'][0]} % and {experts['step'][1]} % ({experts['n']}). Its 90 % intervals held "
-        f"{100 * dense['holds']:.0f} % and {100 * experts['holds']:.0f} %. With two runs of your own: "
+        f"half within {dense['step'][0]} %, one in ten off by more than {dense['step'][1]} % ({dense['n']} dense "
+        f"configurations). With experts: {experts['step'][0]} % and {experts['step'][1]} % ({experts['n']}). Its 90 % "
+        f"intervals held {100 * dense['holds']:.0f} % and {100 * experts['holds']:.0f} %. With two runs of your own: "
         f"{own['step'][0]} % and {own['step'][1]} %.",
         f"**Where it fails.** A server that collapses right after a rising point: the interval at four times K held "
         f"{float(collapse[2]):.0f} %. A network ten times slower beyond the node is not covered. Memory of a training "

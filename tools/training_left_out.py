@@ -270,8 +270,8 @@ def learned_widths(rows: Sequence[LeftOut]) -> dict[str, Any]:
 
 
 def unnamed_widths(rows: Sequence[LeftOut], widths: Mapping[str, Any]) -> dict[str, Any]:
-    """How much slower published runs are than the usual stack of their accelerator, and the spread between sources by
-    family of accelerators, drawn to that of all."""
+    """The spread between sources where nobody names the stack, by family of accelerators, drawn to that of all.  How
+    much longer published runs take than the layout that is picked was measured once and stays."""
     asked = [row for row in rows if row.unnamed is not None]
     sizes = Counter((row.laboratory, row.chip) for row in asked)
     weights = [1.0 / sizes[row.laboratory, row.chip] for row in asked]
@@ -288,7 +288,7 @@ def unnamed_widths(rows: Sequence[LeftOut], widths: Mapping[str, Any]) -> dict[s
         places = [k for k, row in enumerate(asked) if chip_family(row.chip) == family]
         many = len({asked[k].laboratory for k in places})
         found[family] = math.exp((many * math.log(spread(places)) + 2.0 * math.log(everywhere)) / (many + 2.0))
-    return {"slower": max(slower, 0.0), "unnamed": {"any": everywhere, **found}}
+    return {"slower": shipped_calibration()["widths"]["slower"], "unnamed": {"any": everywhere, **found}}
 
 
 def row_width(row: LeftOut, widths: Mapping[str, Any]) -> float:

@@ -19,7 +19,15 @@ from scalecurve.training.answers.measured_layouts import Unread
 from scalecurve.training.answers.measurements import measured_seconds, measurement
 from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
 from scalecurve.training.inputs.measured_table import NEEDED, TIMES, plain_row, whole
-from scalecurve.training.inputs.stack import DOUBTS, Stack, StackCalibration, calibration_of, moved_by, read_stack
+from scalecurve.training.inputs.stack import (
+    DOUBTS,
+    TOLD_BY_RUNS,
+    Stack,
+    StackCalibration,
+    calibration_of,
+    moved_by,
+    read_stack,
+)
 from scalecurve.training.inputs.transformer import ModelLike
 
 LAYOUT_COLUMNS = {  # of a table: the field of a layout
@@ -69,7 +77,7 @@ def calibrate(
 
 def anchored(prior: StackCalibration, steps: Sequence[MeasuredStep]) -> StackCalibration:
     """The prior moved and narrowed by own runs."""
-    covariance, deviation = np.array(prior.covariance), prior.within
+    covariance, variance = np.array(prior.covariance), prior.run_noise
     measured = np.log([step.seconds for step in steps])
     shifts = np.zeros(len(DOUBTS))
     for _ in range(ROUNDS):
@@ -77,11 +85,11 @@ def anchored(prior: StackCalibration, steps: Sequence[MeasuredStep]) -> StackCal
         outcomes = evaluate_jobs([step.job for step in steps], replace(prior, constants=constants))
         errors = measured - np.log([one.seconds for one in outcomes])
         slopes = np.array([one.slopes for one in outcomes])
-        noise = deviation**2 * np.maximum(np.abs(errors) / (OUTLIER * deviation), 1.0)
+        noise = variance * np.maximum(np.abs(errors) / (OUTLIER * variance**0.5), 1.0)
         total = slopes @ covariance @ slopes.T + np.diag(noise)
         gain = np.linalg.solve(total, slopes @ covariance).T
         shifts = gain @ (errors + slopes @ shifts)
-    after = covariance - gain @ slopes @ covariance
+    after = covariance - TOLD_BY_RUNS * gain @ slopes @ covariance
     spreads = np.sqrt(np.diag(after) / np.diag(covariance))
     learned = {name: shift for name, shift, left in zip(DOUBTS, shifts, spreads, strict=True) if left < LEARNED}
     moved = ", ".join(f"{name} x{np.exp(shift):.2f}" for name, shift in learned.items())

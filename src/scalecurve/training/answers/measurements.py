@@ -33,7 +33,15 @@ from scalecurve.training.inputs.measured_table import (
     read_table,
     whole,
 )
-from scalecurve.training.inputs.stack import NORMAL_90, ONLY_STACKS, Stack, read_stack, unseen_stack, usual_stack
+from scalecurve.training.inputs.stack import (
+    NORMAL_90,
+    ONLY_STACKS,
+    TOLD_BY_RUNS,
+    Stack,
+    read_stack,
+    unseen_stack,
+    usual_stack,
+)
 from scalecurve.training.inputs.transformer import (
     DEFAULT_VOCABULARY,
     Transformer,
@@ -93,7 +101,7 @@ PUBLISHED_SHARE = 0.3  # a parameter count this far off the sizes is that of ano
 
 TIMED_STEPS = 20  # of a run that is made to be measured
 WORTH = 0.98  # of the interval, below which a run is worth its price
-AS_TELLING = 1.02  # times the narrowest interval, up to which the cheapest run is taken
+AS_TELLING = 1.05  # times the narrowest interval, up to which the cheapest run is taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +131,15 @@ class NextRun(JsonRecord):
 
 
 def next_run(asked: StepOutcome, runs: Iterable[StepOutcome]) -> NextRun | None:
-    """The cheapest of the runs that narrow the interval of a step about as much as any; None where none is worth it."""
-    known = asked.calibration
+    """The cheapest of the runs that narrow the interval of a step about as much as any, on fewer accelerators where
+    there are such; None where none is worth it."""
+    known, some = asked.calibration, list(runs)
+    smaller = [run for run in some if run.gpus < asked.gpus]
     found = []
-    for run in runs:
+    for run in smaller or some:
         both, own = (shared_variance(known, one.slopes, run.slopes) for one in (asked, run))
-        left = shared_variance(known, asked.slopes, asked.slopes) - both**2 / (own + known.within**2)
+        told = TOLD_BY_RUNS * both**2 / (own + known.run_noise)
+        left = shared_variance(known, asked.slopes, asked.slopes) - told
         after = NORMAL_90 * math.hypot(known.within, math.sqrt(max(left, 0.0)))
         found.append(NextRun(outcome=run, before=asked.half_width, after=after))
     least = min((one.after for one in found), default=math.inf)

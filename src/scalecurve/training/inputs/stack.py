@@ -40,6 +40,7 @@ DOUBTS: Mapping[str, Mapping[str, float]] = {  # between sources: what a step th
     "low precision": {"low_precision": -1.0},
     "experts": {"grouped": -1.0},
 }
+TOLD_BY_RUNS = 0.9  # of what runs of one job tell of a doubt, as much holds for other jobs of the source
 NORMAL_90 = 1.645  # standard deviations on either side that hold 90 %
 FAMILIES = (  # accelerators with the same cores
     ("a100-80gb", "a100-40gb", "a800"), ("h100", "h100-96gb", "h200", "h800", "gh200", "h20", "h200-nvl"),
@@ -230,6 +231,11 @@ class StackCalibration(JsonRecord):
     def half_width(self) -> float:
         """Half of the 90 % interval of log(measured / predicted) of a step that hangs on no single doubt."""
         return NORMAL_90 * math.hypot(self.within, math.sqrt(self.covariance[0][0]))
+
+    @property
+    def run_noise(self) -> float:
+        """Variance of a run of one's own: of the middle of a source's rows, without the tails an interval must hold."""
+        return (0.75 * self.within) ** 2
 
     def evidence_of(self, constant: str) -> str:
         """The evidence of one constant: a prior stays assumed whatever the others are."""
