@@ -177,7 +177,7 @@ class SpeedupTable(Result):
             return "Single runs give no probability."
         others = [f"{k:,} ({percent(share)})" for k, share in self.bend.neighbours] if self.bend else []
         return (
-            f"Probability {chance_words(chance)}{'; the limit could also be ' + ', '.join(others) if others else ''}."
+            f"Probability {chance_words(chance)}{'; the bend could also be at K = ' + ', '.join(others) if others else ''}."
         )
 
     def body(self) -> Document:
