@@ -53,7 +53,7 @@ def plan_options(function: Function) -> Function:
     return function
 
 
-def single_outcome(answer: Plan | Evaluation | StepExplanation) -> StepOutcome:
+def single_outcome(answer: Plan | Evaluation | StepExplanation, request: PlanRequest, framework: str) -> StepOutcome:
     """The one step of an answer; a sweep has one where it was asked at one P or chose one."""
     from scalecurve.training.answers.plan import Plan
 
@@ -62,7 +62,9 @@ def single_outcome(answer: Plan | Evaluation | StepExplanation) -> StepOutcome:
     rows = [row for row in answer.rows if len(answer.rows) == 1 or (answer.choice and row.gpus == answer.chosen_gpus)]
     if len(rows) != 1:
         planned = ", ".join(str(row.gpus) for row in answer.rows)
-        hint = "give one count, --layout, or an objective that chooses"
+        from scalecurve.training.answers.plan import command_of
+
+        hint = command_of(request, gpus=answer.advised.gpus) + f" --export {framework}"
         raise InputError(Fault("a configuration is of one layout", "gpus", planned, hint), subject="export")
     return rows[0].outcome
 
@@ -157,13 +159,17 @@ def command(
     from scalecurve.training.answers.plan import Plan, plan
 
     request = read_request(options, file=files[0] if files else None)
+    if export is not None and request.stack is None:
+        from scalecurve.training.exports.config import FRAMEWORKS
+
+        request = replace(request, stack=FRAMEWORKS[export][0])
     with working("trying layouts", output):
         answer = plan(request)
     if export is not None:
         from scalecurve.training.exports.config import export_config
         from scalecurve.training.physics.learning_rate import read_learning_rate
 
-        outcome = single_outcome(answer)
+        outcome = single_outcome(answer, request, export)
         rates = read_learning_rate(request.learning_rate, outcome.job.seq, [outcome.tokens])
         rate = None if rates is None else rates.square_root(outcome.tokens)
         emit_export(export_config(outcome, export, learning_rate=rate), output)

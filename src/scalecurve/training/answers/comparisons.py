@@ -11,10 +11,10 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.training.answers.curve import PlanRow
 from scalecurve.training.answers.evaluation import StepOutcome, evaluate_layout
-from scalecurve.training.answers.plan import Plan, short_sentence
+from scalecurve.training.answers.plan import MINOR, Plan, short_sentence, written
 from scalecurve.training.inputs.layout import LayoutLike
 from scalecurve.training.inputs.transformer import Transformer
-from scalecurve.units import format_count, format_memory, format_seconds, seconds_alike
+from scalecurve.units import format_memory, format_seconds, seconds_alike
 
 WORDS = {  # a term of the step: what a layout loses there
     "compute": "smaller or slower matrix products", "recompute": "recomputation",
@@ -166,42 +166,35 @@ class ClusterComparison(Result):
     def records(self) -> list[dict[str, Any]]:
         return [
             {
-                "gpus": row.gpus,
-                "layout": row.outcome.layout.short(),
-                "other_layout": other.outcome.layout.short(),
-                "step_seconds": row.step_seconds,
-                "other_step_seconds": other.step_seconds,
-                "speed_ratio": row.step_seconds / other.step_seconds,
-                "run_usd": row.run_usd,
+                "gpus": row.gpus, "layout": row.outcome.layout.short(), "other_layout": other.outcome.layout.short(),
+                "step_seconds": row.step_seconds, "other_step_seconds": other.step_seconds,
+                "speed_ratio": other.useful_work / row.useful_work, "run_usd": row.run_usd,
                 "other_run_usd": other.run_usd,
                 "cost_ratio": other.run_usd / row.run_usd if row.run_usd and other.run_usd else None,
             }
             for row, other in self.pairs
-        ]
+        ]  # fmt: skip
 
     def body(self) -> Document:
         one, two = self.names
-        of_step = seconds_alike(plan.step_seconds for pair in self.pairs for plan in pair)
+        of_run = seconds_alike(plan.run_seconds for pair in self.pairs for plan in pair)
         columns = [
-            Column("GPUs"), Column(f"layout on {one}", "left", rank=2), Column(f"layout on {two}", "left", rank=1),
-            Column("step"), Column("step there"), Column("speed there"), Column("MFU", rank=4),
-            Column("MFU there", rank=3), Column("tokens/s there", rank=5), Column("USD"), Column("USD there"),
+            Column("GPUs"), Column(f"split on {one}", "left", rank=2), Column(f"split on {two}", "left", rank=1),
+            Column("run"), Column("run there"), Column("speed there"), Column("USD"), Column("USD there"),
         ]  # fmt: skip
         lines = [
             (
-                f"{row.gpus:,}", row.outcome.layout.short(), other.outcome.layout.short(),
-                of_step(row.step_seconds), of_step(other.step_seconds),
-                f"{row.step_seconds / other.step_seconds:.2f}x", f"{100 * row.mfu:.1f}%", f"{100 * other.mfu:.1f}%",
-                format_count(other.outcome.tokens_per_second),
-                *(None if each.run_usd is None else f"{each.run_usd:,.0f}" for each in (row, other)),
+                f"{row.gpus:,}", *(each.outcome.layout.short().partition(" micro")[0] for each in (row, other)),
+                *(written(each.run_seconds, of_run) for each in (row, other)),
+                f"{other.useful_work / row.useful_work:.2f}x",
+                *(written(each.run_usd, "{:,.0f}".format) for each in (row, other)),
             )
             for row, other in self.pairs
         ]  # fmt: skip
-        batch = Paragraph(
-            f'global batch {self.first.batch.sentence}; "there" is {two}; a ratio of speeds is known within a factor '
-            f"of {self.ratio_factor:.2f} (90 %)"
-        )
-        return Document(f"{one} and {two}", (batch, table(columns, lines), FindingList(self.findings)))
+        said = tuple(note for note in self.findings if note.code not in MINOR)
+        rest = tuple(note for note in self.findings if note not in said)
+        batch = Paragraph(f'{self.first.batch_choice.sentence}; "there" is {two}; speed is in useful work')
+        return Document(f"{one} and {two}", (table(columns, lines), FindingList(said)), (batch, FindingList(rest)))
 
 
 def compare_clusters(first: Plan, second: Plan) -> ClusterComparison:

@@ -53,6 +53,11 @@ class Optimal:
     seconds: float
     law: str
 
+    @property
+    def words(self) -> str:
+        """`loss 1.929 after 640B tokens in 30 d`."""
+        return f"loss {self.loss:.3f} after {format_count(self.tokens)} tokens in {format_seconds(self.seconds)}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunTerms:
@@ -187,6 +192,12 @@ class PlanRow(JsonRecord):
     @property
     def mfu(self) -> float:
         return self.outcome.mfu
+
+    @property
+    def words(self) -> str:
+        """`P 512 (2.29 d, 80,302 USD)`."""
+        price = "" if self.run_usd is None else f", {self.run_usd:,.0f} USD"
+        return f"P {self.gpus:,} ({format_seconds(self.run_seconds or 0.0)}{price})"
 
     @property
     def statistical_efficiency(self) -> float:
@@ -334,42 +345,6 @@ def compute_optimal(row: PlanRow, law_name: str, deadline: float | None, budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LargestRun:
-    """The most useful tokens that this model can be trained on within deadline and budget, and the P that does it."""
-
-    gpus: int
-    tokens: float
-    seconds: float
-    usd: float | None
-
-    @property
-    def sentence(self) -> str:
-        price = "" if self.usd is None else f" and {self.usd:,.0f} USD"
-        return (
-            f"The largest run within the limits: {format_count(self.tokens)} useful tokens on P {self.gpus:,}, in "
-            f"{format_seconds(self.seconds)}{price}."
-        )
-
-
-def largest_run(rows: Sequence[PlanRow], deadline: float | None, budget: float | None) -> LargestRun | None:
-    """The row that gets furthest; None without limits, or where the budget has no price to go by.  A budget alone is
-    spent on the P that makes most tokens of it."""
-    if deadline is None and budget is None:
-        return None
-    runs = []
-    for row in rows:
-        hourly = row.outcome.job.cluster.dollars(row.gpus, 3600.0)
-        if budget is not None and not hourly:
-            return None
-        paid = math.inf if budget is None or hourly is None else budget / hourly * 3600.0
-        seconds = min(deadline or math.inf, paid)
-        usd = row.outcome.job.cluster.dollars(row.gpus, seconds)
-        tokens = row.effective_tokens_per_second * seconds
-        runs.append(LargestRun(gpus=row.gpus, tokens=tokens, seconds=seconds, usd=usd))
-    return max(runs, key=lambda run: (run.tokens, -run.gpus))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Mark:
     """A place on the axis of P worth a line: `gpus` None where it lies outside the sweep."""
 
@@ -389,9 +364,12 @@ class CostEffective(JsonRecord):
     ended: bool
 
     @property
-    def words(self) -> str:
-        """`1,024 (512 to 2,048)`."""
-        return f"{self.gpus:,}" if self.low == self.high else f"{self.gpus:,} ({self.low:,} to {self.high:,})"
+    def meaning(self) -> str:
+        """What the place is, with its range."""
+        if self.ended:
+            return f"at least: every doubling up to here gives {PAYS:g}x the useful work or more"
+        text = f"from here on a doubling gives less than {PAYS:g}x the useful work"
+        return text if self.low == self.high else f"{text}; {self.low:,} to {self.high:,} by the interval"
 
 
 POWER = math.log2(PAYS)  # P to this power is a fair price: twice as many accelerators for PAYS times the work
@@ -441,99 +419,87 @@ def find_marks(
 ) -> tuple[Mark, ...]:
     """The caps, where splitting the model becomes forced, where traffic shows, where doublings stop paying."""
     node = task.cluster.node
-    marks = [Mark(name="node boundary", gpus=node, meaning=f"{node:,} accelerators share the fast links")]
-    marks += [
-        Mark(name=name, gpus=float(cap.accelerators), meaning=f"{cap.limited_by}: {cap.formula}")
-        for name, cap in caps.items()
-    ]
+    shares = {row.gpus: row.outcome.breakdown["data"] / row.step_seconds for row in rows if row.outcome.layout.dp > 1}
+    visible = next((gpus for gpus, share in shares.items() if share > SHOWS), None)
+    shown = f"gradient traffic is {100 * shares[visible]:.0f} % of the step" if visible else "hidden throughout"
+    marks = [
+        Mark(name="node boundary", gpus=node, meaning=f"{node:,} accelerators share the fast links"),
+        *(Mark(name=name, gpus=float(cap.accelerators), meaning=f"{cap.limited_by}: {cap.formula}")
+          for name, cap in caps.items()),
+        forced_split(uses),
+        Mark(name="all-reduce no longer hidden", gpus=visible, meaning=shown),
+    ]  # fmt: skip
+    scale = Mark(name="cost-effective scale", gpus=effective.gpus, meaning=effective.meaning)
+    return (*marks, scale) if len(rows) > 1 else tuple(marks)
+
+
+def forced_split(uses: Sequence[Use]) -> Mark:
+    """The first P at which data parallelism alone is no longer possible, and why."""
+    name = "tp or pp forced"
     forced = next((use.best for use in uses if use.best.layouts and not use.best.data_parallel_fits), None)
     if forced is None:
-        meaning = "data parallelism alone is possible throughout"
-    elif forced.data_parallel_valid:
+        return Mark(name=name, gpus=None, meaning="data parallelism alone is possible throughout")
+    meaning = f"by the batch: {forced.sequences:,} sequences do not divide over {forced.gpus:,} replicas"
+    if forced.data_parallel_valid:
         meaning = "by memory: data parallelism alone does not fit"
     elif forced.gpus > forced.sequences:
         meaning = f"by the cap: more accelerators than the {forced.sequences:,} sequences of the batch"
-    else:
-        meaning = f"by the batch: {forced.sequences:,} sequences do not divide over {forced.gpus:,} replicas"
-    marks.append(Mark(name="tp or pp forced", gpus=forced.gpus if forced else None, meaning=meaning))
-    shares = {row.gpus: row.outcome.breakdown["data"] / row.step_seconds for row in rows if row.outcome.layout.dp > 1}
-    visible = next((gpus for gpus, share in shares.items() if share > SHOWS), None)
-    meaning = f"gradient traffic is {100 * shares[visible]:.0f} % of the step" if visible else "hidden throughout"
-    marks.append(Mark(name="all-reduce no longer hidden", gpus=visible, meaning=meaning))
-    if len(rows) == 1:
-        return tuple(marks)
-    if effective.ended:
-        meaning = f"at least: every doubling up to here gives {PAYS:g}x the useful work or more"
-    else:
-        meaning = f"from here on a doubling gives less than {PAYS:g}x the useful work"
-        meaning += (
-            "" if effective.low == effective.high else f"; {effective.low:,} to {effective.high:,} by the interval"
-        )
-    return (*marks, Mark(name="cost-effective scale", gpus=effective.gpus, meaning=meaning))
+    return Mark(name=name, gpus=forced.gpus, meaning=meaning)
 
 
 @dataclass(frozen=True)
 class ChosenScale:
-    """The chosen P, a sentence saying why where something was asked, and what stood in the way."""
+    """The chosen P, a sentence saying why where something was asked, and what stood in the way; `short` says in a few
+    words what the choice is the best of."""
 
-    gpus: int | None
-    sentence: str | None
+    gpus: int | None = None
+    sentence: str | None = None
+    short: str | None = None
     findings: tuple[Finding, ...] = ()
 
 
 def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
-    """The P that is best by the objective (time, where none is named) among those within deadline and budget."""
-    objective, deadline, budget = request.objective or "time", request.deadline_seconds, request.budget_dollars
+    """The P that is best by the objective among those within deadline and budget, surely where some are; where no
+    objective is named the cheapest that is in time, or the soonest."""
+    deadline, budget, first = request.deadline_seconds, request.budget_dollars, rows[0]
+    cheap = deadline is not None and budget is None and first.run_usd is not None
+    objective = request.objective or ("cost" if cheap else "time")
     key = OBJECTIVES[objective]
-    judged = [
-        row
-        for row in rows
-        if getattr(row, key) is not None and row.run_seconds is not None and (budget is None or row.run_usd is not None)
-    ]
-    if not judged:
+    if None in (first.run_seconds, getattr(first, key)) or (budget is not None and first.run_usd is None):
         missing = "budget" if budget is not None else f"objective {objective}"
         message = f"the {missing} needs a figure that this cluster does not have"
-        return ChosenScale(None, None, (info("no-price", message, remedy="give --price"),))
-    time = [] if deadline is None else [f"the deadline of {format_seconds(deadline)}"]
-    limits = " and ".join(time + ([] if budget is None else [f"{budget:,.0f} USD"]))
-    allowed = [row for row in judged if _excess(row, deadline, budget) <= 1.0]
+        return ChosenScale(findings=(info("no-price", message, remedy="give --price"),))
+    limits = limit_words(deadline, budget)
+    allowed = [row for row in rows if excess(row, request) <= 1.0]
     if not allowed:
-        near = min(judged, key=lambda row: (_excess(row, deadline, budget), row.gpus))
-        return _nothing_allowed(near, limits, further=near is judged[-1] and deadline is not None)
-    best = min(allowed, key=lambda row: (getattr(row, key), row.gpus))
+        near = min(rows, key=lambda row: (excess(row, request), row.gpus))
+        return ChosenScale(sentence=f"No P of the sweep meets {limits}; the nearest is {near.words}.")
+    sure = [row for row in allowed if deadline is not None and (row.chance_within(deadline) or 0.0) >= SURE]
+    best = min(sure or allowed, key=lambda row: (getattr(row, key), row.gpus))
     within = f" within {limits}" if limits else ""
-    sentence = f"Best by {objective}{within}: P {best.gpus:,} ({_time_and_price(best)})."
+    sentence = f"Best by {objective}{within}: {best.words}."
     chance = None if deadline is None else best.chance_within(deadline)
-    if chance is not None:
-        likely = "above 99 %" if chance > 0.99 else f"of {100 * chance:.0f} %"
-        sentence += f" It meets the deadline with a probability {likely}."
-    asked = bool(limits) or request.objective is not None
-    return ChosenScale(best.gpus, sentence if asked else None, _late_findings(best, chance, rows[-1].gpus))
+    if not limits and request.objective is None:
+        return ChosenScale(best.gpus)
+    short = f"best by {objective}{within}"
+    if chance is None:
+        return ChosenScale(best.gpus, sentence, short)
+    likely = "above 99 %" if chance > 0.99 else f"of {100 * chance:.0f} %"
+    sentence += f" It meets the deadline with a probability {likely}."
+    late = warning(
+        "deadline-uncertain", f"P {best.gpus:,} meets the deadline with a probability of {100 * chance:.0f} % only",
+        remedy="take more accelerators, allow a later deadline, or give runs (--measured)", probability=chance,
+    )  # fmt: skip
+    return ChosenScale(best.gpus, sentence, f"{short} (chance {likely})", () if chance >= SURE else (late,))
 
 
-def _nothing_allowed(near: PlanRow, limits: str, *, further: bool) -> ChosenScale:
-    """No choice: the nearest P, and whether more accelerators may do."""
-    sentence = f"No P of the sweep meets {limits}; the nearest is P {near.gpus:,} ({_time_and_price(near)})."
-    more = f"continue with --gpus {2 * near.gpus}, or " if further else ""
-    remedy = f"{more}allow a later deadline, a larger budget or fewer tokens"
-    return ChosenScale(None, sentence, (warning("nothing-within-limits", sentence, remedy=remedy, nearest=near.gpus),))
+def limit_words(deadline: float | None, budget: float | None) -> str:
+    """`the deadline of 30 d and 5,000,000 USD`; empty without limits."""
+    time = [] if deadline is None else [f"the deadline of {format_seconds(deadline)}"]
+    return " and ".join(time + ([] if budget is None else [f"{budget:,.0f} USD"]))
 
 
-def _late_findings(best: PlanRow, chance: float | None, last: int) -> tuple[Finding, ...]:
-    """A warning where the deadline is met with too small a probability."""
-    if chance is None or chance >= SURE:
-        return ()
-    remedy = f"continue with --gpus {2 * last}, allow a later deadline, or give runs (--measured)"
-    message = f"P {best.gpus:,} meets the deadline with a probability of {100 * chance:.0f} % only"
-    return (warning("deadline-uncertain", message, remedy=remedy, probability=chance),)
-
-
-def _excess(row: PlanRow, deadline: float | None, budget: float | None) -> float:
+def excess(row: PlanRow, request: PlanRequest) -> float:
     """The larger of run time over deadline and price over budget: 1 just meets both."""
-    late = 0.0 if deadline is None else (row.run_seconds or 0.0) / deadline
-    return max(late, 0.0 if budget is None else (row.run_usd or 0.0) / budget)
-
-
-def _time_and_price(row: PlanRow) -> str:
-    time = [] if row.run_seconds is None else [format_seconds(row.run_seconds)]
-    return ", ".join(time + ([] if row.run_usd is None else [f"{row.run_usd:,.0f} USD"]))
+    limits = ((row.run_seconds, request.deadline_seconds), (row.run_usd, request.budget_dollars))
+    return max(((value or 0.0) / limit for value, limit in limits if limit is not None), default=0.0)
