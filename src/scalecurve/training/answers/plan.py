@@ -45,7 +45,13 @@ from scalecurve.training.answers.curve import (
     grown_uses,
     scale_by_batch,
 )
-from scalecurve.training.answers.evaluation import LEFT_OUT, Evaluation, calibration_notes, evaluate_layout
+from scalecurve.training.answers.evaluation import (
+    LEFT_OUT,
+    Evaluation,
+    StepOutcome,
+    calibration_notes,
+    evaluate_layout,
+)
 from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
 from scalecurve.training.inputs.request import (
     BatchChoice,
@@ -565,8 +571,6 @@ def plan_training(
 
 def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
     """What the settings of a plan ask for: a sweep, one layout, or an explanation of one P."""
-    from scalecurve.training.answers.explain import explain
-
     calibration = None
     if request.measured is not None:
         from scalecurve.training.answers.measured import calibrate
@@ -578,7 +582,7 @@ def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
         )  # fmt: skip
     if request.layout is not None:
         evaluation = one_layout(request, calibration)
-        return evaluation if request.explain is None else explain(evaluation.outcome)
+        return evaluation if request.explain is None else explained(evaluation.outcome)
     swept = sweep(request, calibration=calibration)
     if request.explain is None:
         return swept
@@ -586,7 +590,14 @@ def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
     if row is None:
         hint = command_of(request, explain=swept.rows[0].gpus)
         raise InputError(Fault("nothing planned at this P", "explain", str(request.explain), hint))
-    return explain(row.outcome)
+    return explained(row.outcome)
+
+
+def explained(outcome: StepOutcome) -> StepExplanation:
+    """Every term of a step; the module is loaded where somebody asks."""
+    from scalecurve.training.answers.explain import explain
+
+    return explain(outcome)
 
 
 def one_layout(request: PlanRequest, calibration: StackCalibration | None) -> Evaluation:

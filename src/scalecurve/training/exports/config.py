@@ -120,10 +120,12 @@ def state_facts(job: TrainingJob) -> Settings:
 def recompute_facts(layout: Layout, model: Transformer) -> Settings:
     """Which activations are computed again."""
     full, selective = (layout.recompute == mode for mode in ("full", "selective"))
+    modules = ("core_attn", "layernorm", *(["moe_act"] if model.is_moe else []))
     return {
         "recompute_mode": layout.recompute, "recompute": (full or selective) and layout.recompute,
         "recompute_method": full and "uniform", "recompute_layers": int(full) or None,
-        "recompute_modules": selective and "core_attn layernorm" + " moe_act" * model.is_moe,
+        "recompute_modules": selective and " ".join(modules),
+        "recompute_list": selective and f"[{', '.join(modules)}]",
         "full_layers": model.layers if full else None,
     }  # fmt: skip
 
