@@ -112,8 +112,9 @@ def recount(text: str, framework: str, job: TrainingJob) -> float:
 def of_megatron(text: str, job: TrainingJob) -> dict:
     """Megatron-LM: bf16 weights, gradients in fp32 unless reduced in bf16, fp32 copy and two moments, split by the
     distributed optimiser; dropout of 0.1 keeps a byte for every mask unless set to 0."""
-    words = [part.partition(" ") for part in text.replace("\\\n", " ").split(" --")]
-    return megatron_values({name.strip(): shlex.join(shlex.split(value)).strip("'") for name, _, value in words}, job)
+    parts = text.replace("\\\n", " ").replace(" pretrain_gpt.py", "").split(" --")
+    flag = {name.strip(): " ".join(shlex.split(value)) for name, _, value in (part.partition(" ") for part in parts)}
+    return megatron_values(flag, job)
 
 
 def of_nemo(text: str, job: TrainingJob) -> dict:

@@ -34,10 +34,10 @@ from scalecurve.training.search.search import (
     search,
 )
 from scalecurve.units import format_count, format_seconds
+from scalecurve.words import chance_words
 
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 PAYS = 1.7  # a doubling that gives less than this is not worth its price
-SHOWS = 0.02  # gradient traffic counts as exposed from this share of the step
 SURE = 0.9  # probability from which a deadline counts as met
 STATE_BYTES = 14.0  # bytes of a parameter in a checkpoint: bf16 weights, fp32 copy and two moments
 FROZEN_SAVES = 1.5  # times the rate that adapters may reach, since they need no gradients by weight
@@ -242,10 +242,10 @@ class PlanRow(JsonRecord):
         """Seconds of exactly the tokens stated, whatever they are worth at this batch."""
         return self.seconds_for(self.raw_tokens)
 
-    def chance_within(self, seconds: float) -> float | None:
-        """The probability that the run ends within these seconds, from the interval of its step."""
-        if self.run_seconds is None:
-            return None
+    def chance_within(self, seconds: float | None) -> float:
+        """The probability that the run ends within these seconds, from the interval of its step; 1 without a limit."""
+        if self.run_seconds is None or seconds is None:
+            return 1.0
         spread = self.outcome.half_width / 1.645
         return 0.5 * (1.0 + math.erf(math.log(seconds / self.run_seconds) / (spread * math.sqrt(2.0))))
 
@@ -257,6 +257,11 @@ class PlanRow(JsonRecord):
     @property
     def run_usd(self) -> float | None:
         return self.outcome.job.cluster.dollars(self.gpus, self.run_seconds)
+
+    @property
+    def optimal_usd(self) -> float | None:
+        """What the compute-optimal run costs."""
+        return None if self.optimal is None else self.outcome.job.cluster.dollars(self.gpus, self.optimal.seconds)
 
     @property
     def run_joules(self) -> float | None:
@@ -346,10 +351,10 @@ def compute_optimal(row: PlanRow, law_name: str, deadline: float | None, budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A place on the axis of P worth a line: `gpus` None where it lies outside the sweep."""
+    """A place on the axis of P worth a line."""
 
     name: str
-    gpus: float | None
+    gpus: int
     meaning: str
 
 
@@ -411,51 +416,27 @@ def scale_by_batch(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> 
 
 
 def find_marks(
-    task: SearchTask,
-    rows: Sequence[PlanRow],
-    uses: Sequence[Use],
-    caps: dict[str, DataParallelCap],
-    effective: CostEffective,
+    node: int, rows: Sequence[PlanRow], caps: dict[str, DataParallelCap], effective: CostEffective
 ) -> tuple[Mark, ...]:
-    """The caps, where splitting the model becomes forced, where traffic shows, where doublings stop paying."""
-    node = task.cluster.node
-    shares = {row.gpus: row.outcome.breakdown["data"] / row.step_seconds for row in rows if row.outcome.layout.dp > 1}
-    visible = next((gpus for gpus, share in shares.items() if share > SHOWS), None)
-    shown = f"gradient traffic is {100 * shares[visible]:.0f} % of the step" if visible else "hidden throughout"
-    marks = [
+    """The end of the fast links, the caps, and where doublings stop paying."""
+    named = {name: f"{cap.limited_by}: {cap.formula}" for name, cap in caps.items()}
+    return (
         Mark(name="node boundary", gpus=node, meaning=f"{node:,} accelerators share the fast links"),
-        *(Mark(name=name, gpus=float(cap.accelerators), meaning=f"{cap.limited_by}: {cap.formula}")
-          for name, cap in caps.items()),
-        forced_split(uses),
-        Mark(name="all-reduce no longer hidden", gpus=visible, meaning=shown),
-    ]  # fmt: skip
-    scale = Mark(name="cost-effective scale", gpus=effective.gpus, meaning=effective.meaning)
-    return (*marks, scale) if len(rows) > 1 else tuple(marks)
-
-
-def forced_split(uses: Sequence[Use]) -> Mark:
-    """The first P at which data parallelism alone is no longer possible, and why."""
-    name = "tp or pp forced"
-    forced = next((use.best for use in uses if use.best.layouts and not use.best.data_parallel_fits), None)
-    if forced is None:
-        return Mark(name=name, gpus=None, meaning="data parallelism alone is possible throughout")
-    meaning = f"by the batch: {forced.sequences:,} sequences do not divide over {forced.gpus:,} replicas"
-    if forced.data_parallel_valid:
-        meaning = "by memory: data parallelism alone does not fit"
-    elif forced.gpus > forced.sequences:
-        meaning = f"by the cap: more accelerators than the {forced.sequences:,} sequences of the batch"
-    return Mark(name=name, gpus=forced.gpus, meaning=meaning)
+        *(Mark(name=name, gpus=caps[name].accelerators, meaning=meaning) for name, meaning in named.items()),
+        *([Mark(name="cost-effective scale", gpus=effective.gpus, meaning=effective.meaning)] if len(rows) > 1 else []),
+    )
 
 
 @dataclass(frozen=True)
 class ChosenScale:
-    """The chosen P, a sentence saying why where something was asked, and what stood in the way; `short` says in a few
-    words what the choice is the best of."""
+    """The chosen P, a sentence saying why where something was asked (`short`: what it is the best of), and what stood
+    in the way."""
 
     gpus: int | None = None
     sentence: str | None = None
     short: str | None = None
     findings: tuple[Finding, ...] = ()
+    way_out: str | None = None  # a command that keeps what no P of the sweep keeps
 
 
 def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
@@ -464,33 +445,30 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     deadline, budget, first = request.deadline_seconds, request.budget_dollars, rows[0]
     cheap = deadline is not None and budget is None and first.run_usd is not None
     objective = request.objective or ("cost" if cheap else "time")
-    key = OBJECTIVES[objective]
-    if None in (first.run_seconds, getattr(first, key)) or (budget is not None and first.run_usd is None):
-        missing = "budget" if budget is not None else f"objective {objective}"
-        message = f"the {missing} needs a figure that this cluster does not have"
+    key, limits = OBJECTIVES[objective], limit_words(deadline, budget)
+    if (budget is not None and first.run_usd is None) or None in (first.run_seconds, getattr(first, key)):
+        message = f"{limits or f'the objective {objective}'} needs a figure that this cluster does not have"
         return ChosenScale(findings=(info("no-price", message, remedy="give --price"),))
-    limits = limit_words(deadline, budget)
+    near = min(rows, key=lambda row: (excess(row, request), row.gpus))
     allowed = [row for row in rows if excess(row, request) <= 1.0]
     if not allowed:
-        near = min(rows, key=lambda row: (excess(row, request), row.gpus))
         return ChosenScale(sentence=f"No P of the sweep meets {limits}; the nearest is {near.words}.")
-    sure = [row for row in allowed if deadline is not None and (row.chance_within(deadline) or 0.0) >= SURE]
+    sure = [row for row in allowed if row.chance_within(deadline) >= SURE]
     best = min(sure or allowed, key=lambda row: (getattr(row, key), row.gpus))
-    within = f" within {limits}" if limits else ""
-    sentence = f"Best by {objective}{within}: {best.words}."
-    chance = None if deadline is None else best.chance_within(deadline)
     if not limits and request.objective is None:
         return ChosenScale(best.gpus)
-    short = f"best by {objective}{within}"
-    if chance is None:
+    short = f"best by {objective}{f' within {limits}' if limits else ''}"
+    sentence = f"{short.capitalize().replace('usd', 'USD')}: {best.words}."
+    if deadline is None:
         return ChosenScale(best.gpus, sentence, short)
-    likely = "above 99 %" if chance > 0.99 else f"of {100 * chance:.0f} %"
-    sentence += f" It meets the deadline with a probability {likely}."
+    chance = best.chance_within(deadline)
+    likely = chance_words(chance)
+    sentence += f" It meets the deadline with a probability {'' if likely[0].isalpha() else 'of '}{likely}."
     late = warning(
-        "deadline-uncertain", f"P {best.gpus:,} meets the deadline with a probability of {100 * chance:.0f} % only",
+        "deadline-uncertain", f"P {best.gpus:,} meets the deadline with a probability of {likely} only",
         remedy="take more accelerators, allow a later deadline, or give runs (--measured)", probability=chance,
     )  # fmt: skip
-    return ChosenScale(best.gpus, sentence, f"{short} (chance {likely})", () if chance >= SURE else (late,))
+    return ChosenScale(best.gpus, sentence, f"{short} (chance {likely})", () if sure else (late,))
 
 
 def limit_words(deadline: float | None, budget: float | None) -> str:

@@ -10,8 +10,9 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scalecurve.document import (
     Answer,
@@ -52,7 +53,8 @@ from scalecurve.training.answers.evaluation import (
     calibration_notes,
     evaluate_layout,
 )
-from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
+from scalecurve.training.inputs.cluster import Cluster, ClusterLike, read_cluster
+from scalecurve.training.inputs.layout import Layout
 from scalecurve.training.inputs.request import (
     BatchChoice,
     GlobalBatch,
@@ -246,11 +248,9 @@ class Plan(Result):
                 f"{self.rows[0].gpus:,}; the fixed job {fixed.speedup:,.1f}x."
             )
         if self.better:
-            size, batch = format_count(row.outcome.tokens), format_count(self.better.outcome.tokens)
-            return (
-                f"Lower the batch: {size} tokens waste {100 * row.wasted:.0f} %; {batch} on {row.gpus:,} {unit}: "
-                f"{spent(self.better)}."
-            )
+            size, free = format_count(row.outcome.tokens), self.better
+            batch = f"{format_count(free.outcome.tokens)} on {free.gpus:,} {unit}"
+            return f"Lower the batch: at {size} tokens {row.wasted:.0%} are wasted; {batch}: {spent(free)}."
         if row.run_seconds is None:
             return f"Use {row.gpus:,} {unit}: {format_count(row.outcome.tokens_per_second)} tokens/s."
         if self.chosen.short and len(self.rows) > 1:
@@ -336,31 +336,33 @@ class Plan(Result):
             goodput_sentence(last) if last.goodput.factor < 1.0 else None,
             self.choice,
         ]
-        marks = [(mark.name, None if mark.gpus is None else f"{mark.gpus:,.0f}", mark.meaning) for mark in self.marks]
+        marks = [(mark.name, f"{mark.gpus:,}", mark.meaning) for mark in self.marks]
         minor = tuple(note for note in self.findings if note.code in MINOR)
         rates = self.learning.blocks() if self.learning else []
-        optimal = bool(self.rows[0].optimal)
+        asked = 1 if self.learning and self.learning.rate else 0  # its advice, where a rate was given
         details: list[Block] = [
-            *([curve] if optimal else []),
+            *([curve] if last.optimal else []),
             *([rows_table(self.strong, None, self.unit)] if self.strong else []),
             detail_table(self.rows, self.unit),
             *(Paragraph(text) for text in sentences if text),
-            *(rates[1:] if self.learning and self.learning.rate else rates),
+            *rates[asked:],
             table([Column("limit", "left"), "P", Column("meaning", "left")], marks),
             Paragraph(f"{self.configurations:,} configurations tried. Constants ({self.evidence}): {self.source}."),
             Paragraph("Left out: " + "; ".join(LEFT_OUT) + ".", "muted"),
             FindingList(minor),
         ]
-        blocks: list[Block] = [optimal_table(self.rows, self.unit) if optimal else curve]
-        blocks += [alternatives_table(self.rows, self.unit)] if any(row.alternatives for row in self.rows) else []
-        blocks += rates[:1] if self.learning and self.learning.rate else []
-        blocks.append(FindingList(tuple(note for note in self.findings if note not in minor)))
+        blocks: list[Block] = [
+            optimal_table(self.rows, self.unit) if last.optimal else curve,
+            *([alternatives_table(self.rows, self.unit)] if any(row.alternatives for row in self.rows) else []),
+            *rates[:asked],
+            FindingList(tuple(note for note in self.findings if note not in minor)),
+        ]
         return Document(self.title, tuple(blocks), tuple(details))
 
 
 MINOR = ("not-calibrated", "strong-scaling", "critical-batch-range", "usual-batch", "adapters", "nothing-within-limits")
 """Findings that the answer says already or that change no decision."""
-Writers = Mapping[Column, "Callable[[PlanRow], Cell | str | None]"]
+Writer = Callable[[PlanRow], "Cell | str | None"]
 
 
 def short_sentence(text: str) -> str:
@@ -405,38 +407,39 @@ def rows_table(
     """A line per P with what decides; parameters and batch have a column where they differ, the fixed job one beside a
     job that grows."""
     of_run = seconds_alike(row.run_seconds for row in rows)
-    fixed = {row.gpus: f"{100 * row.useful_efficiency:.0f}%" for row in strong}
-    columns: Writers = {
-        Column(unit): lambda row: Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain"),
-        Column("parameters"): lambda row: format_count(row.outcome.job.model.parameters),
-        Column("batch", meaning="tokens of a step", rank=2): lambda row: format_count(row.outcome.tokens),
-        Column("Adam rate", rank=3): lambda row: written(
-            learning.square_root(row.outcome.tokens) if learning else None, "{:.2g}".format
-        ),
-        Column("split", "left"): lambda row: row.outcome.layout.short().partition(" micro")[0],
-        Column("idle", meaning="accelerators without work"): lambda row: f"{row.idle:,}" if row.idle else None,
-        Column("raw MFU", meaning="of the tokens processed", rank=1): lambda row: f"{100 * row.outcome.mfu:.1f}%",
-        Column("goodput", rank=1): lambda row: f"{100 * row.goodput.factor:.1f}%",
-        Column("charged", meaning="tokens processed over useful tokens", rank=3): lambda row: (
-            f"x{row.tokens_factor:.2f}"
-        ),
-        Column("useful", meaning="useful work per accelerator, against the best row"): lambda row: (
-            f"{100 * row.useful_efficiency:.0f}%"
-        ),
-        Column("job fixed", meaning="useful, where the model does not grow"): lambda row: fixed.get(row.gpus),
-        Column("next x2", meaning="useful work that twice as many accelerators do"): lambda row: written(
-            row.next_doubling, "x{:.2f}".format
-        ),
-        Column("cap", "left", meaning="of data parallelism", rank=4): cap_side,
-        Column("run", meaning="to the target"): lambda row: written(row.run_seconds, of_run),
-        Column("USD"): lambda row: written(row.run_usd, "{:,.0f}".format),
-    }
+    fixed = {row.gpus: f"{row.useful_efficiency:.0%}" for row in strong}
+    rate = learning.square_root if learning and learning.rate else None
+    columns = [
+        (Column(unit), lambda row: Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain")),
+        (Column("parameters"), field("outcome.job.model.parameters", format_count)),
+        (Column("batch", meaning="tokens of a step", rank=2), field("outcome.tokens", format_count)),
+        (Column("Adam rate", rank=3), lambda row: f"{rate(row.outcome.tokens):.2g}" if rate else None),
+        (Column("split", "left"), field("outcome.layout", short_split)),
+        (Column("idle", meaning="accelerators without work"), lambda row: f"{row.idle:,}" if row.idle else None),
+        (Column("raw MFU", meaning="of the tokens processed", rank=1), field("outcome.mfu", "{:.1%}")),
+        (Column("goodput", rank=1), field("goodput.factor", "{:.1%}")),
+        (Column("charged", meaning="tokens processed over useful tokens", rank=3), field("tokens_factor", "x{:.2f}")),
+        (Column("useful", meaning="useful work per accelerator, against the best row"),
+         field("useful_efficiency", "{:.0%}")),
+        (Column("job fixed", meaning="useful, where the model does not grow"), lambda row: fixed.get(row.gpus)),
+        (Column("next x2", meaning="useful work that twice as many accelerators do"),
+         field("next_doubling", "x{:.2f}")),
+        (Column("cap", "left", meaning="of data parallelism", rank=4), cap_side),
+        (Column("run", meaning="to the target"), field("run_seconds", of_run)),
+        (Column("USD"), field("run_usd", "{:,.0f}")),
+    ]  # fmt: skip
     return table_of(rows, columns, same=("parameters", "batch", "useful"))
 
 
-def written(value: float | None, write: Callable[[float], str]) -> str | None:
-    """The number as text; None where it is not known."""
-    return None if value is None else write(value)
+def field(path: str, form: str | Callable[[Any], str]) -> Writer:
+    """What writes the attribute at this path, by a template or a function; absent stays absent."""
+    get, write = attrgetter(path), form.format if isinstance(form, str) else form
+    return lambda row: None if get(row) is None else write(get(row))
+
+
+def short_split(layout: Layout) -> str:
+    """`tp4 pp2 dp64 v5`: the degrees, without micro-batch and what follows."""
+    return layout.short().partition(" micro")[0]
 
 
 def cap_side(row: PlanRow) -> str | None:
@@ -450,34 +453,35 @@ def detail_table(rows: Sequence[PlanRow], unit: str) -> Block:
     """The raw figures of each P, and what the target takes."""
     of_step = seconds_alike(row.step_seconds for row in rows)
     of_raw = seconds_alike(row.raw_run_seconds for row in rows)
-    columns: Writers = {
-        Column(unit): lambda row: f"{row.gpus:,}",
-        Column("layout", "left"): lambda row: row.outcome.layout.short(),
-        Column("step"): lambda row: of_step(row.step_seconds),
-        Column("90 %", meaning="interval of the step"): lambda row: format_interval(
-            row.outcome.step.low or 0.0, row.outcome.step.high or 0.0, of_step
-        ),
-        Column("raw tokens/s"): lambda row: format_count(row.outcome.tokens_per_second),
-        Column("useful tokens/s"): lambda row: format_count(row.effective_tokens_per_second),
-        Column("speedup", meaning="in useful work"): lambda row: f"{row.speedup:.2f}",
-        Column("compute", meaning="compute share, 1/(1 + comm_frac)"): lambda row: f"{row.outcome.efficiency:.2f}",
-        Column("memory", meaning="share of the memory"): lambda row: f"{100 * row.outcome.memory_share:.0f}%",
-        Column("raw run", meaning="time of exactly the tokens stated"): lambda row: written(
-            row.raw_run_seconds, of_raw
-        ),
-        Column("GPU-hours", meaning="accelerators x hours to the target"): lambda row: written(
-            row.run_gpu_hours, "{:,.0f}".format
-        ),
-    }
+    columns = [
+        (Column(unit), field("gpus", "{:,}")),
+        (Column("layout", "left"), field("outcome.layout", Layout.short)),
+        (Column("step"), field("step_seconds", of_step)),
+        (Column("90 %", meaning="interval of the step"),
+         field("outcome.step", lambda step: format_interval(step.low, step.high, of_step))),
+        (Column("raw tokens/s"), field("outcome.tokens_per_second", format_count)),
+        (Column("useful tokens/s"), field("effective_tokens_per_second", format_count)),
+        (Column("speedup", meaning="in useful work"), field("speedup", "{:.2f}")),
+        (Column("compute", meaning="compute share, 1/(1 + comm_frac)"), field("outcome.efficiency", "{:.2f}")),
+        (Column("memory", meaning="share of the memory"), field("outcome.memory_share", "{:.0%}")),
+        (Column("raw run", meaning="time of exactly the tokens stated"), field("raw_run_seconds", of_raw)),
+        (Column("GPU-hours", meaning="accelerators x hours to the target"), field("run_gpu_hours", "{:,.0f}")),
+    ]  # fmt: skip
     return table_of(rows, columns, same=("speedup",), caption="Raw figures")
 
 
-def table_of(rows: Sequence[PlanRow], columns: Writers, *, same: Sequence[str], caption: str | None = None) -> Block:
+def table_of(
+    rows: Sequence[PlanRow],
+    columns: Sequence[tuple[Column, Writer]],
+    *,
+    same: Sequence[str],
+    caption: str | None = None,
+) -> Block:
     """The columns that say something: `same` name those left out where all rows are alike."""
-    texts = {column: [write(row) for row in rows] for column, write in columns.items()}
+    texts = [(column, [write(row) for row in rows]) for column, write in columns]
     shown = {
         column: cells
-        for column, cells in texts.items()
+        for column, cells in texts
         if len(set(cells)) > 1 or not (cells[0] in NOTHING_SAID or column.header in same)
     }
     return table(list(shown), zip(*shown.values(), strict=True), caption=caption)
@@ -500,26 +504,24 @@ def alternatives_table(rows: Sequence[PlanRow], unit: str) -> Block:
     of_step = seconds_alike(other.seconds for row in rows for other in row.alternatives)
     lines = [
         (f"{row.gpus:,}", str(rank), other.layout.short(), of_step(other.seconds),
-         f"{100 * (other.seconds / row.step_seconds - 1):.1f}%", f"{100 * other.mfu:.1f}%",
-         format_memory(other.memory_bytes))
+         f"{other.seconds / row.step_seconds - 1:.1%}", f"{other.mfu:.1%}", format_memory(other.memory_bytes))
         for row in rows
         for rank, other in enumerate(row.alternatives, start=2)
     ]  # fmt: skip
-    columns = (unit, "rank", Column("layout", "left"), "step", "slower by", "MFU", "memory")
+    columns = (unit, "rank", Column("layout", "left"), "step", "slower by", "raw MFU", "memory")
     return table(columns, lines, caption="Alternatives at each P")
 
 
 def optimal_table(rows: Sequence[PlanRow], unit: str) -> Block:
     """The best model for what each P computes, and the loss that it reaches."""
-    columns = [unit, "parameters", "tokens", "loss", "within", "USD", "useful compute"]
-    lines = [
-        (f"{row.gpus:,}", format_count(best.parameters), format_count(best.tokens), f"{best.loss:.3f}",
-         format_seconds(best.seconds),
-         written(row.outcome.job.cluster.dollars(row.gpus, best.seconds), "{:,.0f}".format), f"x{row.speedup:.2f}")
-        for row in rows
-        if (best := row.optimal)
+    dollars = field("optimal_usd", "{:,.0f}")
+    columns = [
+        (Column(unit), field("gpus", "{:,}")), (Column("parameters"), field("optimal.parameters", format_count)),
+        (Column("tokens"), field("optimal.tokens", format_count)), (Column("loss"), field("optimal.loss", "{:.3f}")),
+        (Column("within"), field("optimal.seconds", format_seconds)), (Column("USD"), dollars),
+        (Column("useful compute"), field("speedup", "x{:.2f}")),
     ]  # fmt: skip
-    return table(columns, lines)
+    return table_of(rows, columns, same=())
 
 
 def plan_training(
@@ -624,79 +626,79 @@ def command_of(request: PlanRequest, **changes: object) -> str:
             continue
         words.append("--" + (entry.metadata["option"] or entry.name).replace("_", "-"))
         if value is not True:
-            several = isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
-            text = (
-                ",".join(map(str, cast("Iterable[object]", value))) if several else str(getattr(value, "name", value))
-            )
-            words.append(shlex.quote(text))
+            several = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, Mapping)) else [value]
+            words.append(shlex.quote(",".join(str(getattr(one, "name", one)) for one in several)))
     return " ".join(words)
 
 
 def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, axes: Axes = FULL) -> Plan:
     """Search every P, evaluate the best, and read the marks off the curve."""
-    counts = request.counts
+    counts, grows = request.counts, request.weak
     task = read_task(request, calibration, axes)
-    model, cluster, seq = task.model, task.cluster, task.seq
-    terms = read_terms(request, model, seq)
-    choice, critical, regime = terms.choice, terms.critical, request.regime
+    terms = read_terms(request, task.model, task.seq)
+    choice, critical, cluster = terms.choice, terms.critical, task.cluster
     caps = find_caps(task, terms, largest=request.global_batch is not None or critical is None)
     cap = min(caps.values(), key=lambda one: one.accelerators, default=None)
-    grows = regime == "weak"
-    near = {2 * count for count in counts} | ({counts[0] // 2} if len(counts) == 1 and counts[0] % 2 == 0 else set())
-    uses_at = dict(zip(found := (*counts, *sorted(near - set(counts))),
-                       best_uses(task, found, terms, largest=choice.largest.sequences), strict=True))  # fmt: skip
-    fixed, beyond = [uses_at[count] for count in counts], [use for use in uses_at.values() if use.gpus not in counts]
+    halved = [counts[0] // 2] if len(counts) == 1 and counts[0] % 2 == 0 else []
+    near = sorted({*halved, *(2 * count for count in counts)} - set(counts))
+    both = best_uses(task, [*counts, *near], terms, largest=choice.largest.sequences)
+    fixed, beyond = both[: len(counts)], both[len(counts) :]
     uses = grown_uses(task, counts, terms) if grows else fixed
     rows = build_rows(uses, terms, None if grows else cap, () if grows else beyond)
     if not rows:
         raise _nothing_fits(task, uses, choice.largest.sequences, request)
-    if request.compute_optimal is not None:
-        law, deadline, budget = request.compute_optimal, request.deadline_seconds, request.budget_dollars
-        rows = tuple(replace(row, optimal=compute_optimal(row, law, deadline, budget)) for row in rows)
-    asked = terms.target is not None and request.compute_optimal is None
-    chosen = choose(rows, request) if asked else ChosenScale()
+    rows = with_optimal(rows, request)
+    chosen = decide(task, rows, terms, request)
     effective = cost_effective(rows, None if grows else scale_by_batch(task, counts, terms))
     better = unheld(task, rows, terms, cap)
-    way_out = command_of(request, global_batch=f"{choice.largest.sequences} sequences") if better else None
-    unmet = None
-    if chosen.sentence and chosen.gpus is None:
-        way_out = within_limits(task, rows, terms, request)
-        unmet = warning("nothing-within-limits", chosen.sentence, remedy=way_out)
+    unfixed = command_of(request, global_batch=f"{choice.largest.sequences} sequences") if better else None
     return Plan(
         title=(
-            f"{model.name} ({format_count(model.parameters)} parameters, seq {seq:,}) on {cluster.name}, "
-            f"{task.stack.name}, " + ("the batch grows with P" if regime == "batch grows" else f"{regime} scaling")
+            f"{task.model.name} ({format_count(task.model.parameters)} parameters, seq {task.seq:,}) on "
+            f"{cluster.name}, {task.stack.name}, {REGIMES.get(request.regime, request.regime + ' scaling')}"
         ),
-        regime=regime,
-        batch_choice=choice,
-        rows=rows,
+        regime=request.regime, batch_choice=choice, rows=rows, caps=caps, critical=critical,
         strong=build_rows(fixed, terms, cap, beyond) if grows else (),
-        caps=caps,
-        critical=critical,
-        cost_effective=effective,
-        chosen=chosen,
-        marks=find_marks(task, rows, uses, caps, effective),
-        evidence=task.calibration.evidence,
-        source=task.calibration.source,
-        findings=(
-            *chosen.findings,
-            *([unmet] if unmet else []),
-            *_plan_findings(task, rows, uses, terms, request),
-        ),
-        configurations=sum(use.best.tried for use in uses),
-        basis=None
-        if terms.target is None
-        else RunBasis(
-            target=terms.target,
-            grows=grows,
-            charged=critical is not None,
-            usd_per_gpu_hour=cluster.usd_per_gpu_hour,
-            price_source=cluster.price_source,
-        ),
-        learning=read_learning_rate(request.learning_rate, seq, [row.outcome.tokens for row in rows]),
-        better=better,
-        way_out=way_out,
-    )
+        cost_effective=effective, chosen=chosen, marks=find_marks(cluster.node, rows, caps, effective),
+        evidence=task.calibration.evidence, source=task.calibration.source,
+        findings=(*chosen.findings, *_plan_findings(task, rows, uses, terms, request)),
+        configurations=sum(use.best.tried for use in uses), basis=run_basis(terms, cluster, grows=grows),
+        learning=read_learning_rate(request.learning_rate, task.seq, [row.outcome.tokens for row in rows]),
+        better=better, way_out=chosen.way_out or unfixed,
+    )  # fmt: skip
+
+
+def run_basis(terms: RunTerms, cluster: Cluster, *, grows: bool) -> RunBasis | None:
+    if terms.target is None:
+        return None
+    return RunBasis(
+        target=terms.target, grows=grows, charged=terms.critical is not None,
+        usd_per_gpu_hour=cluster.usd_per_gpu_hour, price_source=cluster.price_source,
+    )  # fmt: skip
+
+
+REGIMES = {"batch grows": "the batch grows with P"}
+
+
+def with_optimal(rows: tuple[PlanRow, ...], request: PlanRequest) -> tuple[PlanRow, ...]:
+    """The rows with the compute-optimal model of each, where a law is named."""
+    law = request.compute_optimal
+    if law is None:
+        return rows
+    limits = (request.deadline_seconds, request.budget_dollars)
+    return tuple(replace(row, optimal=compute_optimal(row, law, *limits)) for row in rows)
+
+
+def decide(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, request: PlanRequest) -> ChosenScale:
+    """The P by objective and limits; where none keeps them, the command that does."""
+    if terms.target is None or request.compute_optimal is not None:
+        return ChosenScale()
+    chosen = choose(rows, request)
+    if chosen.gpus is not None or chosen.sentence is None:
+        return chosen
+    way_out = within_limits(task, rows, terms, request)
+    unmet = warning("nothing-within-limits", chosen.sentence, remedy=way_out)
+    return replace(chosen, way_out=way_out, findings=(unmet,))
 
 
 def unheld(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, cap: DataParallelCap | None) -> PlanRow | None:
@@ -712,9 +714,10 @@ def within_limits(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, re
     """The command that keeps deadline and budget on more accelerators; where none up to LARGEST_P does, the one with
     the least of both that some P keeps."""
     doublings = [rows[-1].gpus << power for power in range(1, LARGEST_P.bit_length())]
-    more = best_uses(task, [count for count in doublings if count <= LARGEST_P], terms,
-                     largest=terms.choice.largest.sequences)  # fmt: skip
-    tried = [*rows, *(build_rows(more, terms, None) if more and request.deadline is not None else ())]
+    tried = list(rows)
+    if request.deadline is not None and not request.weak:
+        counts = [count for count in doublings if count <= LARGEST_P]
+        tried += build_rows(best_uses(task, counts, terms, largest=terms.choice.largest.sequences), terms, None)
     near = min(tried, key=lambda row: (max(excess(row, request), 1.0), row.gpus))
     changes: dict[str, object] = {"gpus": near.gpus}
     for name, limit, taken in (("deadline", request.deadline_seconds, near.run_seconds),
@@ -814,38 +817,15 @@ def _plan_findings(
     task: SearchTask, rows: Sequence[PlanRow], uses: Sequence[Use], terms: RunTerms, request: PlanRequest
 ) -> list[Finding]:
     """What a reader must know beside the table."""
-    notes = (
-        _adapters(task), _usual_batch(terms, request), _awkward_batch(task, uses, terms), _wasted(rows),
-        _critical_range(terms.critical), _gaps(task, uses, terms), _idle(rows),
-        *calibration_notes(task.stack, task.cluster, task.calibration), _eight_times(rows, request),
-    )  # fmt: skip
-    return [*task.model.notes, *task.cluster.precision_notes(task.precision), *(note for note in notes if note)]
-
-
-def _adapters(task: SearchTask) -> Finding | None:
-    message = "low-rank adapters beside frozen weights: no gradients of the weights, states of the adapters only"
-    return info("adapters", message) if task.adapters else None
-
-
-def _usual_batch(terms: RunTerms, request: PlanRequest) -> Finding | None:
-    if request.global_batch is not None or request.batch_grows or terms.critical is not None:
-        return None
-    message = f"no batch is given: about {format_count(USUAL_TOKENS)} tokens, with which most published runs begin"
-    return info("usual-batch", message, remedy="give --global-batch")
-
-
-def _awkward_batch(task: SearchTask, uses: Sequence[Use], terms: RunTerms) -> Finding | None:
-    """A batch held fixed that a larger P does not share, and the nearest that it does."""
-    size = terms.choice.largest.sequences
-    uneven = [use.gpus for use in uses if use.gpus <= size and size % use.gpus] if terms.choice.fixed else []
-    near = nearest_batch(task, uneven[-1], size) if uneven else None
-    if near is None or near == size:
-        return None
-    message = (
-        f"{size:,} sequences do not divide over {uneven[-1]:,} accelerators; {near:,} "
-        f"({format_count(near * task.seq)} tokens) are faster per token"
-    )
-    return info("awkward-batch", message, remedy=f"give --global-batch '{near} sequences'", sequences=near)
+    notes = [*task.model.notes, *task.cluster.precision_notes(task.precision)]
+    if task.adapters:
+        message = "low-rank adapters beside frozen weights: no gradients of the weights, states of the adapters only"
+        notes.append(info("adapters", message))
+    if request.global_batch is None and not request.batch_grows and terms.critical is None:
+        message = f"no batch is given: about {format_count(USUAL_TOKENS)} tokens, with which most published runs begin"
+        notes.append(info("usual-batch", message, remedy="give --global-batch"))
+    notes += filter(None, (_wasted(rows), _critical_range(terms.critical), _gaps(task, uses, terms), _idle(task, rows)))
+    return [*notes, *calibration_notes(task.stack, task.cluster, task.calibration), *_eight_times(rows, request)]
 
 
 def _wasted(rows: Sequence[PlanRow]) -> Finding | None:
@@ -855,8 +835,8 @@ def _wasted(rows: Sequence[PlanRow]) -> Finding | None:
         return None
     worst = max(wasteful, key=lambda row: row.wasted)
     message = (
-        f"from P {wasteful[0].gpus:,} the batch is above the critical one: at {worst.gpus:,} "
-        f"{100 * worst.wasted:.0f} % of the tokens are wasted ({format_count(worst.outcome.tokens)} a step)"
+        f"from P {wasteful[0].gpus:,} the batch is above the critical one: at {worst.gpus:,} {worst.wasted:.0%} of the "
+        f"tokens are wasted ({format_count(worst.outcome.tokens)} a step)"
     )
     remedy = "accept fewer accelerators, or a smaller --global-batch"
     return warning("wasted-tokens", message, remedy=remedy, share=worst.wasted, gpus=worst.gpus)
@@ -884,18 +864,21 @@ def _gaps(task: SearchTask, uses: Sequence[Use], terms: RunTerms) -> Finding | N
     return warning("gaps", message, gpus=gaps, remedy="; ".join(ways) or f"it fits from {enough:,}")
 
 
-def _idle(rows: Sequence[PlanRow]) -> Finding | None:
+def _idle(task: SearchTask, rows: Sequence[PlanRow]) -> Finding | None:
+    """Where most accelerators stay idle, and the batch that would use them all."""
     worst = max(rows, key=lambda row: row.idle / row.gpus)
     if not worst.idle:
         return None
     message = f"at P {worst.gpus:,} the run is fastest on {worst.outcome.gpus:,}; {worst.idle:,} stay idle"
-    return info("idle-accelerators", message, remedy=f"take {worst.outcome.gpus:,} accelerators", gpus=worst.gpus)
+    near = nearest_batch(task, worst.gpus, worst.outcome.layout.sequences)
+    remedy = f"take {worst.outcome.gpus:,} accelerators" + (f", or --global-batch '{near} sequences'" if near else "")
+    return info("idle-accelerators", message, remedy=remedy, gpus=worst.gpus)
 
 
-def _eight_times(rows: Sequence[PlanRow], request: PlanRequest) -> Finding | None:
+def _eight_times(rows: Sequence[PlanRow], request: PlanRequest) -> list[Finding]:
     """The speedup of eight times the accelerators; steps of one job share most of their error."""
     if request.regime != "strong" or len(rows) < 2:
-        return None
+        return []
     first = rows[0]
     eight = next((row for row in rows if row.gpus >= 8 * first.gpus), rows[-1])
     ratio, spread = eight.gpus / first.gpus, math.exp(first.outcome.calibration.ratio_width)
@@ -903,4 +886,4 @@ def _eight_times(rows: Sequence[PlanRow], request: PlanRequest) -> Finding | Non
         f"{ratio:,.4g}x the accelerators ({first.gpus:,} to {eight.gpus:,}) are {eight.speedup:.2f}x as fast "
         f"({eight.speedup / spread:.2f} to {eight.speedup * spread:.2f})"
     )
-    return info("strong-scaling", message, speedup=eight.speedup, ratio=ratio)
+    return [info("strong-scaling", message, speedup=eight.speedup, ratio=ratio)]
