@@ -141,8 +141,9 @@ def grown_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> list
     for count in counts:
         own, largest = task, terms.choice.largest.sequences
         if start is not None:
-            tried = []
-            for model, more in grown_models(task.model, count / start):
+            tried, models = [], grown_models(task.model, count / start)
+            least = uses[-1].task.model.parameters  # with more accelerators no model is smaller
+            for model, more in [each for each in models if each[0].parameters >= least] or models:
                 grown, most = replace(task, model=model, tokens_growth=more), even_batch(largest * more)
                 [best] = choose_batches(grown, [count], most, terms.critical_sequences(grown))
                 tried.append((terms.useful_rate(grown, best) * model.active_parameters, grown, most))
