@@ -109,25 +109,16 @@ class ThreadSampler:
         begin, cpu = time.perf_counter(), time.thread_time()
         interval = begin - self.moment
         now: dict[str, tuple[int, int, float]] = {}
-        active, working, all_waited = 0, dict[str, tuple[float, float]](), 0.0
+        runnable, working, all_waited = 0, dict[str, tuple[float, float]](), 0.0
         for place in threads_below(self.root):
             counts, stat = read_small(f"{place}/schedstat").split(), read_small(f"{place}/stat")
             state = stat[stat.rfind(b")") + 2 :][:1]
             if len(counts) < 2 or state in (b"", b"Z", b"X"):
                 continue
-            ran_before, waited_before, ahead = self.last.get(place, (0, 0, 0.0))
-            ran = (int(counts[0]) - ran_before) / 1e9
-            told = (int(counts[1]) - waited_before) / 1e9 - ahead
-            waits = state == b"R" and not ran and place in self.last
-            waited = interval if waits else min(interval, max(0.0, told))
-            now[place] = int(counts[0]), int(counts[1]), waited - told
-            rest = max(0.0, interval - ran - waited) if place in self.last else 0.0
-            self.seconds["running"] += ran
-            self.seconds["runnable"] += waited
-            self.seconds["blocked_io" if state == b"D" else "blocked_other"] += rest
-            if state == b"S" and rest and b"futex" in read_small(f"{place}/wchan"):
-                self.seconds["futex"] += rest
-            active += state == b"R"
+            ran, waited, ahead = self._spent(place, state, int(counts[0]), int(counts[1]), interval)
+            now[place] = int(counts[0]), int(counts[1]), ahead
+            self._add(place, state, ran, waited, max(0.0, interval - ran - waited) if place in self.last else 0.0)
+            runnable += state == b"R"
             if state == b"R" or ran + waited > ACTIVE_SHARE * interval:
                 working[place] = ran, waited
             all_waited += waited
@@ -135,13 +126,30 @@ class ThreadSampler:
             self.samples += 1
             self.covered += interval
             self.thread_seconds += interval * len(now)
-            self.seconds["alone"] += interval if active == 1 else 0.0
+            self.seconds["alone"] += interval if runnable == 1 else 0.0
             if not self.window.add(interval, working):
                 self.lost_low += self.window.lost()
                 self.window = Window(interval, working)
             self.lost_high += min(interval, all_waited)
         self.last, self.moment = now, begin
         self.pause = min(LONGEST_SECONDS, max(SHORTEST_SECONDS, (time.thread_time() - cpu) / COST_SHARE))
+
+    def _spent(self, place: str, state: bytes, ran: int, waited: int, interval: float) -> tuple[float, float, float]:
+        """Seconds that a thread ran and waited for a core since the last sample, and by how much its waiting is ahead
+        of what the kernel has told."""
+        ran_before, waited_before, ahead = self.last.get(place, (0, 0, 0.0))
+        told = (waited - waited_before) / 1e9 - ahead
+        waits = state == b"R" and ran == ran_before and place in self.last
+        seconds = interval if waits else min(interval, max(0.0, told))
+        return (ran - ran_before) / 1e9, seconds, seconds - told
+
+    def _add(self, place: str, state: bytes, ran: float, waited: float, rest: float) -> None:
+        """Count what a thread did in an interval; `rest` are the seconds that it slept."""
+        self.seconds["running"] += ran
+        self.seconds["runnable"] += waited
+        self.seconds["blocked_io" if state == b"D" else "blocked_other"] += rest
+        if state == b"S" and rest and b"futex" in read_small(f"{place}/wchan"):
+            self.seconds["futex"] += rest
 
     def facts(self, wall: float, cpu_seconds: float) -> dict[str, float] | None:
         """The seconds of a run of `wall` seconds, those after the last sample included; None without a sample."""
