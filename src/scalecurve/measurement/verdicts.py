@@ -51,6 +51,8 @@ START_SECONDS = 0.02
 """A process and its libraries start in a few of these; a shorter T is that start."""
 LONG_LAUNCHES = 60.0
 MOSTLY_SETUP = 0.9
+WIDEST = 20.0
+"""Bounds of T farther apart than this say only one thing: how long it takes at most."""
 SIGNIFICANT_Z = 2.58  # two-sided 1 %
 
 
@@ -359,6 +361,8 @@ def _quiet_words(row: QuietRow, share: tuple[float, float] | None, unit: str) ->
     low, high = row.starved
     lost = f"{low:.0%} to {high:.0%}" if high - low >= 0.01 else f"{high:.0%}"
     value = f"{row.low:.4g} to {row.high:.4g} {unit}" if unit else format_seconds_range(row.low, row.high, " to ")
+    if row.high > WIDEST * row.low:  # one end says nothing
+        value = f"at least {row.low:.4g} {unit}" if unit else f"at most {format_seconds(row.high)}"
     measured = f"{row.value:.4g} {unit}" if unit else format_seconds(row.value)
     text = f"K = {row.k} {value} (measured {measured}, {lost} of it waiting for cores)"
     return text if share is None else f"{text}, E {share[0]:.2f} to {share[1]:.2f}"
