@@ -29,6 +29,7 @@ from scalecurve.training.inputs.stack import (
     read_stack,
 )
 from scalecurve.training.inputs.transformer import ModelLike
+from scalecurve.words import percent
 
 LAYOUT_COLUMNS = {  # of a table: the field of a layout
     **{name: name for name in ("tp", "pp", "dp", "cp", "ep", "etp", "zero", "sp", "recompute", "schedule", "shard")},
@@ -71,6 +72,11 @@ def calibrate(
             read_step(line, f"run {place}", model=model, cluster=cluster, stack=stack, precision=precision)
             for place, line in enumerate(lines, start=1)
         ]
+    if impossible := [step for step in steps if step.mfu > 1.0]:
+        worst = max(impossible, key=lambda step: step.mfu)
+        value = f"{worst.seconds:g} s for {worst.job.layout.sequences:,} sequences on {worst.job.layout.gpus:,}"
+        hint = "check step_seconds, the batch (sequences, or tokens with a suffix) and the accelerators of that run"
+        raise InputError(Fault(f"faster than the peak: {percent(worst.mfu)} MFU", "measured", value, hint))
     job = steps[0].job
     return anchored(calibration_of(job.cluster.accelerator, job.stack), steps)
 
