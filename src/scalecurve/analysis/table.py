@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -197,24 +197,24 @@ class SpeedupTable(Result):
         columns += [Column(ratio)] if relative else []
         columns += [Column("E"), Column("interval", meaning="interval of E")]
         columns += [Column("Karp-Flatt")] if self.karp_flatt else []
-        rows = []
-        for row in self.rows:
-            middle = row.median if self.statistic == "median" and row.median else row.mean
-            digits = _decimals(middle.value)
-            cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(middle.value, digits)]
-            cells += [_interval(middle, digits), None if row.std is None else _fixed(row.std, digits)]
-            places = 2 if row.speedup.value < 1000 else 0
-            cells += [_fixed(row.speedup.value, places), _interval(row.speedup, places)]
-            cells += [_fixed(row.relative_speedup, 2)] if relative else []
-            cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
-            cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
-            words = row.verdict + (" (unsure)" if row.sure is False else "")
-            words += ", oversubscribed" if row.oversubscribed else ""
-            words += ", disturbed" if row.disturbed else ""
-            rows.append([*cells, Cell(words, _TONES.get(row.verdict, "bad"))])
+        rows = [self._cells(row) for row in self.rows]
         body = table([*columns, Column("verdict", "left")], rows)
         blocks: tuple[Block, ...] = (Paragraph(head), body)
         return Document(None, (*blocks, FindingList(self.findings)) if self.findings else blocks)
+
+    def _cells(self, row: TableRow) -> list[Cell | str | None]:
+        """One row of the printed table, in the order of its columns."""
+        middle = row.median if self.statistic == "median" and row.median else row.mean
+        digits, places = _decimals(middle.value), 2 if row.speedup.value < 1000 else 0
+        cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(middle.value, digits)]
+        cells += [_interval(middle, digits), None if row.std is None else _fixed(row.std, digits)]
+        cells += [_fixed(row.speedup.value, places), _interval(row.speedup, places)]
+        cells += [_fixed(row.relative_speedup, 2)] if self.baseline_k != 1 else []
+        cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
+        cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
+        marks = {" (unsure)": row.sure is False, ", oversubscribed": row.oversubscribed, ", disturbed": row.disturbed}
+        words = row.verdict + "".join(mark for mark, is_set in marks.items() if is_set)
+        return [*cells, Cell(words, _TONES.get(row.verdict, "bad"))]
 
 
 def _interval(estimate: Estimate, digits: int | None) -> str | None:
@@ -281,38 +281,43 @@ class TableBasis:
         """A row for each K; with `simultaneous` all intervals of T hold together at `level`, and so do those of E."""
         count = len(self.curve.k)
         of_time, of_ratio = (level ** (1 / count), level ** (1 / (count - 1))) if simultaneous else (level, level)
-        study, k0, means = self.study, self.study.baseline_k, mean_intervals(self.curve, of_time)
-        oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
-        marks = [own.evidence for own in study.findings if own.code == "disturbed"]
+        means = mean_intervals(self.curve, of_time)
+        oversubscribed = {run.k for run in self.study.runs if run.oversubscribed and run.counts}
+        marks = [own.evidence for own in self.study.findings if own.code == "disturbed"]
         disturbed = {k for evidence in marks for k in evidence.get("k", ())}
         quiet = {k: bounds for evidence in marks for k, bounds in evidence.get("efficiency", {}).items()}
-        shows_serial = study.regime is Regime.STRONG and k0 == 1
-        rows = []
         columns = (self.curve.k, self.curve.n, self.measured.std, self.centre.efficiency)
-        for place, (k, n, std, share) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        rows = []
+        for mean, k, n, std, share in zip(means, *(column.tolist() for column in columns), strict=True):
             efficiency = self.efficiency(k, share, of_ratio)
-            if disturbed & {k, k0} and k != k0:
+            if disturbed & {k, self.study.baseline_k} and k != self.study.baseline_k:
                 efficiency = quiet_efficiency(share, quiet.get(str(k)), level)
-            low, high = efficiency.low, efficiency.high
-            sure = None if low is None or high is None else not low < threshold <= high
-            rows.append(
-                TableRow(
-                    k=k,
-                    n=n,
-                    mean=means[place],
-                    median=median_of(self.samples[k], of_time) if self.samples else None,
-                    std=std if n > 1 else None,
-                    speedup=efficiency.scaled(k),
-                    relative_speedup=efficiency.value * k / k0,
-                    efficiency=efficiency,
-                    verdict="superlinear" if (low or 0.0) > 1 else "ok" if share >= threshold else "below",
-                    sure=True if k == k0 else sure,
-                    karp_flatt=serial_fraction(k, k * efficiency.value) if shows_serial else None,
-                    oversubscribed=k in oversubscribed,
-                    disturbed=k in disturbed,
-                )
+            row = TableRow(
+                k=k,
+                n=n,
+                mean=mean,
+                median=median_of(self.samples[k], of_time) if self.samples else None,
+                std=std if n > 1 else None,
+                **self._judged(k, share, efficiency, threshold),
+                oversubscribed=k in oversubscribed,
+                disturbed=k in disturbed,
             )
+            rows.append(row)
         return tuple(rows)
+
+    def _judged(self, k: int, share: float, efficiency: Estimate, threshold: float) -> dict[str, Any]:
+        """S and E of a row, and what they are against the threshold."""
+        k0, (low, high) = self.study.baseline_k, (efficiency.low, efficiency.high)
+        sure = None if low is None or high is None else not low < threshold <= high
+        shows_serial = self.study.regime is Regime.STRONG and k0 == 1
+        return {
+            "speedup": efficiency.scaled(k),
+            "relative_speedup": efficiency.value * k / k0,
+            "efficiency": efficiency,
+            "verdict": "superlinear" if (low or 0.0) > 1 else "ok" if share >= threshold else "below",
+            "sure": True if k == k0 else sure,
+            "karp_flatt": serial_fraction(k, k * efficiency.value) if shows_serial else None,
+        }
 
     def efficiency(self, k: int, share: float, level: float) -> Estimate:
         """E at K with its interval around `share`: exact at the baseline, within blocks where the order is stored."""
