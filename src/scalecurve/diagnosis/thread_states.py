@@ -150,6 +150,7 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
         "lost running, in a library that waits by running": lost[RUNNING] * spins,
         "lost idle": lost[IDLE],
         "lost idle, one alone": lost[IDLE] * by_one,
+        "lost idle, one alone of two": lost[IDLE] * by_one * float(last == 2),
         "lost idle, only one ever runs": lost[IDLE] * float(alone / spans > ONLY_ONE),
         "lost idle, workers not there": lost[IDLE] * float(np.clip(missing / idle, 0.0, 1.0)),
         "lost waiting for a disk": lost[DISK],
