@@ -272,7 +272,11 @@ def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
             return f"{text[: group.start()]} {text[group.end() :]}", unit, None
     if (match := pattern("headers.in_unit").match(text)) and (unit := unit_of(match["unit"])) is not None:
         return match["left"], unit, None
-    last_word = re.split(r"[\s_]+", text)[-1]
+    *before, last_word = re.split(r"[\s_]+", text)
+    if len(before) > 1 and last_word.lower() in WORDS["whole"] | {*_STATISTIC_OF}:  # images_per_sec_global
+        unit = unit_of("_".join(before))
+        if unit is not None and unit.quantity is not Quantity.SECONDS:
+            return text, unit, None
     if pattern("headers.other_units").fullmatch(last_word) and len(last_word) > 1 and last_word != text:
         return text, None, last_word
     if last_word != text and "/" in last_word and (unit := unit_of(last_word)) is not None:

@@ -59,6 +59,7 @@ from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArra
 MOST_CURVES, MOST_OF_A_SWEEP, MOST_SETTINGS = 200, 20, 4
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
 RISES = 1.2
+FALLS = -0.3  # slope of log T over log K below which observations without a name are times: rates rise with K
 GROWS = 0.3  # slope of log T over log K at which a count beside K is more likely the size of the job
 MOST_COMPARED = 100_000
 LONGEST_RUN = 9e8  # seconds; 28 years: a date in seconds since 1970
@@ -261,17 +262,9 @@ def _may_be_bare(work: TableWork, head: Header) -> bool:
     """Whether observations without a word are most likely times: laid out by K, a mean alone, columns of sizes."""
     long = work.chosen.long
     laid_out = long.value is not None and long.how != "curves"
-    return laid_out or (head.statistic is not None and not head.base) or _are_sizes(work)
-
-
-def _are_sizes(work: TableWork) -> bool:
-    """Whether the columns that were laid down are called by sizes: N=10, N=100."""
-    family = work.chosen.family
-    return work.chosen.long.how == "curves" and family is not None and _mostly_falls(work)
-
-
-def _mostly_falls(work: TableWork) -> bool:
-    return (slope_of(work.chosen) or 0.0) < 0
+    slope = slope_of(work.chosen) or 0.0
+    sizes = long.how == "curves" and work.chosen.family is not None and slope < 0  # N=10, N=100
+    return laid_out or (head.statistic is not None and not head.base) or sizes or slope < FALLS
 
 
 def _doubt_unit(work: TableWork, head: Header, meaning: ValueColumn | None, stated: bool) -> None:
@@ -602,6 +595,9 @@ def _name_curves(
     for i, labels in unclear.items():
         if len(set(zip(groups.tolist(), labels, strict=True))) == int(groups.max()) + 1:
             work.use(i, Role.IGNORED, "changes with K and with the columns that tell the curves apart")
+        elif len(set(zip(places.tolist(), labels, strict=True))) > len(set(labels)):  # one at several K is a curve
+            work.use(i, Role.SERIES, f"tells {len(set(labels))} curves apart")
+            series[_free_name(work.name(i) or f"column {i + 1}", series)] = labels
         else:
             _doubt_column(work, i, labels)
     return series | _splits(work, workers, series)

@@ -142,7 +142,8 @@ def from_columns_of_curves(grid: CellGrid, curves: Sequence[int], name: str = "s
     columns = [cells_of([grid.columns[i][row] for row, _ in rows]) for i in others]
     columns += [[names[i] for _, i in rows], cells_of([grid.columns[i][row] for row, i in rows])]
     ends = {grid.headers[i].strip()[len(names[i]) :].strip(" ,:-") for i in curves}
-    title = ends.pop() if len(ends) == 1 else "value"
+    title = re.sub(r"^[\[(](.*)[\])]$", r"\1", ends.pop()) if len(ends) == 1 else ""
+    title = title or "value"
     title = title if value_meaning(title) or not value_meaning(grid.headers[curves[0]]) else grid.headers[curves[0]]
     headers = (*(grid.headers[i] for i in others), name, title)
     long = replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row, _ in rows])

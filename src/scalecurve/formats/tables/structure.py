@@ -501,9 +501,10 @@ def _header_cells(line: str, split: Callable[[str], list[str]], width: int) -> l
     cells = split(line.strip().lstrip("#").strip() if line.strip().startswith("# ") else line)
     if len(cells) == width or len(cells) < 2:
         return cells
-    for variant in (re.sub(r"\s+(?=[\[(])", "", line),):
+    within = pattern("structure.comma_within").sub("\0", line)  # T(n, 1), N=10,000: no commas between cells
+    for variant in (re.sub(r"\s+(?=[\[(])", "", line), within):
         if len(other := split(variant.strip().lstrip("#").strip())) == width:
-            return other
+            return [cell.replace("\0", ",") for cell in other]
     wide = splitter("  ")(line.strip().lstrip("#").strip())
     return wide if len(wide) == width else cells
 
