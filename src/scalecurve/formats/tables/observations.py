@@ -423,8 +423,26 @@ def _refuse_bad_cells(work: TableWork, bad_k: Mask, bad_value: Mask, all_bad: bo
         remedy = "write plain numbers, with their unit in the header and a spread as `mean ± std`"
         text = f"the column {work.name(chosen.value)} is not all numbers"
         raise InputError(Fault(text, value=str(grid.columns[chosen.value][0]), remedy=remedy))
+    zeros = [row for row in np.flatnonzero(bad_value).tolist() if str(grid.columns[chosen.value][row]).strip(" 0.") == ""]
+    if zeros and len(zeros) == len(faults):
+        text = f"{len(zeros)} of {grid.rows} times are 0: they are shorter than the clock can tell"
+        remedy = "measure more work in one run, or keep the rows of larger jobs with --where column=value"
+        work.faults.append(Fault(text, grid.where(zeros[0]), remedy=remedy))
+        work.ways += [{"where": (*work.options.where, own)} for own in _settings_without(work, zeros)]
+        work.stop_if_asked()
     if faults:
         raise FormatError(capped(faults, counted_all=len(faults) <= ENOUGH_FAULTS))
+
+
+def _settings_without(work: TableWork, rows: Sequence[int]) -> list[str]:
+    """The column=value that few rows have and none of these."""
+    found = []
+    for i in range(work.view.width):
+        labels = labels_of(work.grid.columns[i])
+        free = set(labels) - {labels[row] for row in rows}
+        if i not in (work.chosen.k, work.chosen.value) and len(set(labels)) <= MOST_OF_A_SWEEP:
+            found += [f"{work.name(i)}={label}" for label in sorted(free)]
+    return found
 
 
 def _worker_counts(work: TableWork, k: int) -> FloatArray:

@@ -131,9 +131,8 @@ def _with_header(
     """The layout of a delimited table whose header is a row of its own, a comment above it, or absent."""
     number = body[place][0]
     if comments and any(parse_cell(cell) for cell in headers):
-        text = pattern("structure.columns").sub("", comments[-1][1].strip().lstrip("#%/").strip())
-        if len(own := _header_cells(text, splitter(_delimiter([text])), width)) > 1 or len(own) == width:
-            return TableLayout(delimiter, split, tuple(own), comments[-1][0])
+        if named := _names_in_comments(comments, width):
+            return TableLayout(delimiter, split, *named)
     if len(headers) > 1 and all(map(parse_cell, headers)) and not all(cell.isdecimal() for cell in headers):
         return TableLayout(delimiter, split, nameless(width), number - 1)
     if len(headers) > MOST_COLUMNS:
@@ -143,6 +142,23 @@ def _with_header(
         joined = [f"{name} {more}".strip() for name, more in zip(headers, below, strict=True)]
         headers = _with_index_names(headers, below) or joined
     return TableLayout(delimiter, split, tuple(headers), number)
+
+
+def _names_in_comments(comments: Lines, width: int) -> tuple[tuple[str, ...], int] | None:
+    """The headers in the last comment that holds as many names as there are columns, or in the last one; its line.
+
+    Each name may have a # of its own; what stands behind an arrow is a remark.
+    """
+    for number, line in reversed(comments):
+        text = pattern("structure.columns").sub("", line.strip().lstrip("#%/").strip())
+        each = [name.strip() for name in re.split(r"\s*->|\s*#", text)]
+        ways = [_header_cells(text, splitter(_delimiter([text])), width), each[:width]]
+        for own in ways:
+            if len(set(own)) == len(own) == width and not any(map(parse_cell, own)):
+                return tuple(own), number
+        if number == comments[-1][0]:
+            last = (tuple(ways[0]), number) if len(ways[0]) > 1 else None
+    return last if last is not None and abs(len(last[0]) - width) <= 1 else None
 
 
 def blocks(source: Source) -> list[NamedTable]:
@@ -163,9 +179,11 @@ def _blocks_parted_by(lines: Sequence[str], delimiter: str | None) -> list[Named
     tables, place = [], 0
     while place < len(lines):
         end = place
-        while end < len(lines) and is_row[end] and len(cells[end]) == len(cells[place]):
+        taken: list[int] = []
+        while end < len(lines) and (_continues(end, place, is_row, cells) or _is_gap(end, place, is_row, cells, delimiter)):
+            taken += [end] if is_row[end] else []
             end += 1
-        if end - place > 1 and len({tuple(own) for own in cells[place:end]}) > 1:
+        if len(taken) > 1 and len({tuple(cells[i]) for i in taken}) > 1:
             width, above = len(cells[place]), place - 1
             while above >= 0 and is_rule(lines[above]) and lines[above].strip():
                 above -= 1
@@ -176,10 +194,22 @@ def _blocks_parted_by(lines: Sequence[str], delimiter: str | None) -> list[Named
             title = next(
                 (line.strip("#*_ :=-\"'") for line in reversed(lines[:before]) if line.strip("#*_ :=-\"'")), ""
             )
-            grid = _grid(headers, cells[place:end], range(place + 1, end + 1))
+            grid = _grid(headers, [cells[i] for i in taken], [i + 1 for i in taken])
             tables.append(NamedTable(title[:80], grid))
         place = max(end, place + 1)
     return tables
+
+
+def _continues(end: int, first: int, is_row: Sequence[bool], cells: Sequence[Sequence[str]]) -> bool:
+    return is_row[end] and len(cells[end]) == len(cells[first])
+
+
+def _is_gap(
+    end: int, first: int, is_row: Sequence[bool], cells: Sequence[Sequence[str]], delimiter: str | None
+) -> bool:
+    """Whether a line of a log stands between two rows that commas, semicolons or tabs part."""
+    near = 0 < end < len(cells) - 1 and delimiter in (",", ";", "\t") and not is_row[end] and is_row[end - 1]
+    return near and bool(cells[end]) and _continues(end + 1, first, is_row, cells)
 
 
 def _aligned_layout(body: Lines) -> TableLayout | None:
@@ -285,7 +315,11 @@ def squared(
         rows, lines, sections = rows[1:], lines[1:], sections[1:]
     width = len(headers)
     alone = bool(rows) and len(rows[0]) == 1 and parse_cell(rows[0][0]) is None
-    if mark in (None, "  ") and {len(row) for row in rows[int(alone) :]} == {width + 1}:
+    has_more = {len(row) for row in rows[int(alone) :]} == {width + 1}
+    if has_more and mark == "," and _has_nameless_end(headers, rows):
+        headers = [*headers, ""]
+        width += 1
+    elif has_more and mark in (None, "  "):
         headers = [rows[0][0] if alone else "", *headers]
         rows, lines, sections = rows[int(alone) :], lines[int(alone) :], sections[int(alone) :]
         width += 1
@@ -312,6 +346,12 @@ def squared(
     if len(set(sections)) > 1:
         headers, square = [*headers, SECTION], [[*row, name] for row, name in zip(square, sections, strict=True)]
     return _grid(headers, square, lines)
+
+
+def _has_nameless_end(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the last column has no name: the first name fits the first cells, and points part the decimals."""
+    first = all(cells[0].isdecimal() for cells in rows[:COMPARED]) == bool(k_unit_of(headers[0]))
+    return first and all(any("." in cell for cell in cells) for cells in rows[:COMPARED])
 
 
 def _grid(headers: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[int], word: str = "line") -> CellGrid:
