@@ -50,6 +50,7 @@ ENOUGH = 2.0  # what the name and the cells of K must come to
 HYPERFINE = ("command", "mean", "stddev", "median", "user", "system", "min", "max")  # its CSV, in seconds
 CHECKED_ROWS = 200
 MOST_OFFERS, MOST_TRIED, MOST_CURVES_OFFERED = 3, 8, 30
+MOSTLY_SAME = 0.9  # of the rows must agree; few digits may differ more
 SAME = 0.03  # what the digits of a printed table may leave open
 _UNIT_NAMES = {TIME_UNITS[name]: name for name in ("ns", "us", "ms", "s", "min", "h")}
 
@@ -340,7 +341,7 @@ def _same_curve(one: Candidate, other: Candidate) -> bool:
     )
     if not scaled and not per_worker and abs(level * units[0] / units[1] - 1) > SAME:
         return False
-    return bool((abs(same / level - 1) <= SAME).all())
+    return float(np.mean(abs(same / level - 1) <= SAME)) >= MOSTLY_SAME
 
 
 def _reference(own: Candidate, i: int, shift: int = 0) -> str:
@@ -353,7 +354,9 @@ def _reference(own: Candidate, i: int, shift: int = 0) -> str:
 def _varied(ranked: Sequence[Candidate]) -> list[Candidate]:
     """The best readings, each next with another K or another column of observations than those before."""
     best_of: dict[tuple[str, str], Candidate] = {}
-    ranked = [own for own in ranked if name_of_k(own) + cells_of_k(own) + in_order(own) > LEAST_OF_K and not is_setting(own)]
+    ranked = [
+        own for own in ranked if name_of_k(own) + cells_of_k(own) + in_order(own) > LEAST_OF_K and not is_setting(own)
+    ]
     for own in ranked:
         k = "" if own.k is None else own.view.name(own.k)
         best_of.setdefault(("k", f"{own.long.how} {k}"), own)

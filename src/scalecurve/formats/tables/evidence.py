@@ -47,12 +47,20 @@ def name_of_k(own: Candidate) -> float:
         return CERTAIN + (LIKELY + 0.5 if any(parts) else 0.0)
     if own.long.how == "k-in-headers":
         return _name_of_header_row(own, text)
+    are_sizes = all(pattern("evidence.size").fullmatch(label.strip()) for label in own.view.labels(own.k))
+    if are_sizes and not any(word in WORKER_NOUNS for word in head.words):  # 3x3, 5x5
+        return -LIKELY
     if own.view.numbers(own.k).bad.all():  # the cells name what they count: 4 nodes, np=4, 2N8G
         return CERTAIN
     if unit := worker_unit(text):
         return CERTAIN + UNITS.get(unit, 0.0) - (HINT if len(text) == 1 else 0.0)
     if k_unit_of(text):
         return SURE + 0.5
+    return _words_of_k(head)
+
+
+def _words_of_k(head: Header) -> float:
+    """The same by the single words of a header that names no count as a whole."""
     if head.says("work", "series", "dated") or head.is_repeat or head.is_count:
         return -LIKELY - HINT
     if any(word in WORKER_NOUNS for word in head.words) and not {*head.words} & {"per", "id"}:
@@ -117,7 +125,7 @@ def name_of_value(own: Candidate) -> float:
     score = SURE + (0.5 if meaning.quantity is Quantity.SECONDS else 0.0) - (SURE if is_setting(own) else 0.0)
     is_rate = meaning.quantity is not Quantity.SECONDS
     has_unit = head.unit is not None or view.numbers(own.value).unit is not None
-    score += (HINT if is_rate else 0.5) if has_unit else 0.0  # time alone is likely seconds, a rate alone anything
+    score += (HINT if is_rate and is_load else 0.5) if has_unit else 0.0
     score += LIKELY if head.says("whole") and not head.is_part else 0.0
     score -= LIKELY + HINT if head.is_part else 0.0
     score -= SURE if is_cpu_time(view, own.value) or head.says("before") or is_of_one_worker(head.text) else 0.0

@@ -101,7 +101,9 @@ def _named_lists(data: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     if all(isinstance(own, list) for own in data.values()):
         return {}  # one table: each name is a curve
     return {
-        name: own for name, own in data.items() if isinstance(own, list) and own and all(isinstance(x, dict) for x in own)
+        name: own
+        for name, own in data.items()
+        if isinstance(own, list) and own and all(isinstance(x, dict) for x in own)
     }
 
 

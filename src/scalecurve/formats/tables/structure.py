@@ -130,9 +130,8 @@ def _with_header(
 ) -> TableLayout:
     """The layout of a delimited table whose header is a row of its own, a comment above it, or absent."""
     number = body[place][0]
-    if comments and any(parse_cell(cell) for cell in headers):
-        if named := _names_in_comments(comments, width):
-            return TableLayout(delimiter, split, *named)
+    if comments and any(map(parse_cell, headers)) and (named := _names_in_comments(comments, width)):
+        return TableLayout(delimiter, split, *named)
     if len(headers) > 1 and all(map(parse_cell, headers)) and not all(cell.isdecimal() for cell in headers):
         return TableLayout(delimiter, split, nameless(width), number - 1)
     if len(headers) > MOST_COLUMNS:
@@ -180,7 +179,7 @@ def _blocks_parted_by(lines: Sequence[str], delimiter: str | None) -> list[Named
     while place < len(lines):
         end = place
         taken: list[int] = []
-        while end < len(lines) and (_continues(end, place, is_row, cells) or _is_gap(end, place, is_row, cells, delimiter)):
+        while end < len(lines) and _belongs(end, place, is_row, cells, delimiter in (",", ";", "	")):
             taken += [end] if is_row[end] else []
             end += 1
         if len(taken) > 1 and len({tuple(cells[i]) for i in taken}) > 1:
@@ -200,16 +199,12 @@ def _blocks_parted_by(lines: Sequence[str], delimiter: str | None) -> list[Named
     return tables
 
 
-def _continues(end: int, first: int, is_row: Sequence[bool], cells: Sequence[Sequence[str]]) -> bool:
-    return is_row[end] and len(cells[end]) == len(cells[first])
-
-
-def _is_gap(
-    end: int, first: int, is_row: Sequence[bool], cells: Sequence[Sequence[str]], delimiter: str | None
-) -> bool:
-    """Whether a line of a log stands between two rows that commas, semicolons or tabs part."""
-    near = 0 < end < len(cells) - 1 and delimiter in (",", ";", "\t") and not is_row[end] and is_row[end - 1]
-    return near and bool(cells[end]) and _continues(end + 1, first, is_row, cells)
+def _belongs(at: int, first: int, is_row: Sequence[bool], cells: Sequence[Sequence[str]], is_parted: bool) -> bool:
+    """Whether a line is a row of the table that begins at another one, or of a log and stands between two rows."""
+    if is_row[at]:
+        return len(cells[at]) == len(cells[first])
+    is_between = is_parted and 0 < at < len(cells) - 1 and is_row[at - 1] and is_row[at + 1]
+    return is_between and bool(cells[at]) and len(cells[at + 1]) == len(cells[first])
 
 
 def _aligned_layout(body: Lines) -> TableLayout | None:
@@ -310,25 +305,10 @@ def squared(
 
     Where all rows have one cell more than the header, the first column has no name, or the name on a line of its own.
     """
-    headers, lines, sections = list(headers), list(lines), list(sections)
-    while rows and is_types_row(rows[0]):
-        rows, lines, sections = rows[1:], lines[1:], sections[1:]
+    lines, sections = list(lines), list(sections)
+    headers, above = _mended_headers(list(headers), rows, mark)
+    rows, lines, sections = rows[above:], lines[above:], sections[above:]
     width = len(headers)
-    alone = bool(rows) and len(rows[0]) == 1 and parse_cell(rows[0][0]) is None
-    has_more = {len(row) for row in rows[int(alone) :]} == {width + 1}
-    if has_more and mark == "," and _has_nameless_end(headers, rows):
-        headers = [*headers, ""]
-        width += 1
-    elif has_more and mark in (None, "  "):
-        headers = [rows[0][0] if alone else "", *headers]
-        rows, lines, sections = rows[int(alone) :], lines[int(alone) :], sections[int(alone) :]
-        width += 1
-    elif rows and (named := _with_index_names(headers, rows[0])):
-        headers, rows, lines, sections = named, rows[1:], lines[1:], sections[1:]
-    elif rows and (joined := _with_names_below(headers, rows[0])):
-        headers, rows, lines, sections = joined, rows[1:], lines[1:], sections[1:]
-    elif rows and not all(headers) and _is_names_row(rows[0], width) and any(map(k_unit_of, rows[0])):
-        headers, rows, lines, sections = _below(headers, rows[0]), rows[1:], lines[1:], sections[1:]
     square: list[list[str]] = []
     faults: list[Fault] = []
     for number, cells in zip(lines, rows, strict=True):
@@ -346,6 +326,25 @@ def squared(
     if len(set(sections)) > 1:
         headers, square = [*headers, SECTION], [[*row, name] for row, name in zip(square, sections, strict=True)]
     return _grid(headers, square, lines)
+
+
+def _mended_headers(headers: list[str], rows: Sequence[list[str]], mark: str | None) -> tuple[list[str], int]:
+    """The headers that the rows show, and how many of the first rows are a part of them."""
+    above = next((i for i, cells in enumerate(rows) if not is_types_row(cells)), len(rows))
+    if not (rows := rows[above:]):
+        return headers, above
+    first, width = rows[0], len(headers)
+    alone = len(first) == 1 and parse_cell(first[0]) is None
+    if {len(cells) for cells in rows[int(alone) :]} == {width + 1}:
+        if mark == "," and _has_nameless_end(headers, rows):
+            return [*headers, ""], above
+        if mark in (None, "  "):
+            return [first[0] if alone else "", *headers], above + int(alone)
+    if own := _with_index_names(headers, first) or _with_names_below(headers, first):
+        return own, above + 1
+    if not all(headers) and _is_names_row(first, width) and any(map(k_unit_of, first)):
+        return _below(headers, first), above + 1
+    return headers, above
 
 
 def _has_nameless_end(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
