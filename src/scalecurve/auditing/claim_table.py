@@ -14,7 +14,15 @@ from typing import Any
 
 from scalecurve.auditing.claim import Claim
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.formats.headers import ValueColumn, in_english, k_unit_of, parse_header, printed_ratio, value_meaning
+from scalecurve.formats.headers import (
+    ValueColumn,
+    in_english,
+    k_unit_of,
+    parse_header,
+    printed_ratio,
+    unit_of,
+    value_meaning,
+)
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import SUMMARY_ROW, CellGrid, DecimalMark, counts_of, no_result, parse_cell
@@ -35,8 +43,8 @@ MEASURED = {
     Quantity.THROUGHPUT_PER_WORKER: "rate_per_worker",
 }
 COLUMNS = {
-    "std": r"std|sd|stdev|std_?dev|sigma|error|\+/-",
-    "n": r"n|repeats|runs|samples|repetitions",
+    "std": r"(time_|runtime_)?(std|sd|stdev|std_?dev(iation)?|standard_deviation|sigma|stderr|error)(_time)?|σ|±|\+/-",
+    "n": r"n|n_?runs|(num(ber)?_of_)?(repeats|runs|samples|repetitions|trials)",
     "work": r"work|total_work|size|problem_size|total_problem_size|cells|tokens|atoms|elements|dofs?",
     "batch": r"(global_)?batch(_size)?|gbs",
     "iterations": r"steps|iterations|iters|epochs",
@@ -145,16 +153,23 @@ def _columns(headers: list[str], measured: Measured | None, subject: str) -> tup
     taken = {place for place, _ in places.values()}
     unit = next((unit for place in taken if (unit := k_unit_of(headers[place]))), "workers")
     for i, header in enumerate(headers):
-        plain = re.sub(r"[\s-]+", "_", in_english(header).lower().strip("*`$\"'"))
+        plain = re.sub(r"[\s.-]+", "_", in_english(header).lower().strip("*`$\"' ."))
         ratio = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE))
-        named = next((name for name, pattern in COLUMNS.items() if re.fullmatch(pattern, plain)), ratio)
+        bare, unit_text = re.fullmatch(r"(.*?)_*(?:[(\[]([^)\]]*)[)\]])?", plain).groups()  # type: ignore[union-attr]
+        named = next((name for name, pattern in COLUMNS.items() if re.fullmatch(pattern, bare)), ratio)
         if i in taken:
             continue
         if "k" not in places and k_unit_of(header):
             places["k"], unit = (i, 1.0), k_unit_of(header) or unit
         elif named is not None:
-            in_percent = named == "efficiency" and any(mark in plain for mark in ("%", "percent", "pct"))
-            places.setdefault(named, (i, PERCENT_HEADER if in_percent else 1.0))
+            in_percent = any(mark in plain for mark in ("%", "percent", "pct"))
+            own_unit = unit_of(unit_text or "")
+            if named == "efficiency":
+                places.setdefault(named, (i, PERCENT_HEADER if in_percent else 1.0))
+            elif named != "std":
+                places.setdefault(named, (i, 1.0))
+            elif not in_percent:  # in the unit of the values, where it states none
+                places.setdefault(named, (i, own_unit.factor if own_unit else max(f for _, f in places.values())))
     if "k" not in places or not places.keys() & {*MEASURED.values(), "speedup", "efficiency"}:
         needed = "one of worker counts and one of times, rates, speedups or efficiencies"
         hint = f"columns seen: {', '.join(headers)}; needed: {needed}"
@@ -214,6 +229,7 @@ def _number(cell: str, mark: DecimalMark, where: str, faults: list[Fault]) -> Pr
     """`7.5x`, `1.9×`, `94 %`, `0.00`, `1,200`, `1,9` or `2.0 ± 0.1 s` as a figure; None where there is no result."""
     if no_result(cell):
         return None
+    cell = re.sub(r"\s*[(\[][^)\]\d]*[)\]]$", "", cell.strip())  # `9.5 (projected)`
     text = re.sub(r"\s*(?:%|[xX×]|\\times|-?fold)\s*\$?$", "", cell.strip().strip("*`$").strip())
     number = parse_cell(text, mark)
     if number is None or not 0 <= number.value < float("inf"):
