@@ -115,7 +115,7 @@ class Audit(Result):
     @property
     def answer(self) -> Answer:
         figure = [f" E = {e:.2f} at K = {point.k}." for point, e in self.claim.curve[-1:]]
-        why = f"{'; but' if self.grade == UNCHECKED else ':'} {self.worst.message}." if self.worst else None
+        why = f"{', and' if self.grade == UNCHECKED else ':'} {self.worst.message}." if self.worst else None
         decision = DECISIONS[self.grade] + (why or "".join([".", *figure]))
         placed = next((one for one in self.findings if one.code == "standing"), None)
         return Answer(

@@ -42,7 +42,6 @@ BISECTIONS = 24  # leaves less than 1e-5 of log performance
 LAW_POINTS = 6
 UNSEEN, FLOOR_LEVEL = 0.4, 0.9
 SMALL_NODE = 32
-BEYOND_NODE = 1  # the place of the slower network among the floors
 FALL, FALL_OF_LOAD = 0.5, 0.75  # log performance lost per doubling past the peak
 STILL_RISING, LOAD_RISING = 0.05, 0.4  # the last slope above which a peak is not near
 BEFORE_THE_FALL = 0.5  # doublings that a load which still rises has to its peak
@@ -328,7 +327,7 @@ class StackedGains:
 
         The mixture's level is raised by 1/sources: a new user is a new source, and few sources were learned from.
         Both ends are then drawn towards the point, see `narrower_of`, before the floors count; the low end of a smooth
-        curve once more after them, see `smooth_of`.
+        curve once more, see `smooth_of`, but for the floors of a peak that was passed.
         """
         if level not in self.intervals:
             shift = (self.point - self.median) / 2
@@ -340,9 +339,11 @@ class StackedGains:
             tail = math.log(1 - level) / math.log(1 - FLOOR_LEVEL)  # as that of a Laplace density
             deeper = [low - floor.share * np.maximum(low - tail * floor.gain, 0.0) for floor in self.floors]
             higher = high + self.ceiling.share * np.maximum(tail * self.ceiling.gain - high, 0.0)
-            lows = [np.minimum.reduce(deeper), np.minimum.reduce(deeper[:BEYOND_NODE] + deeper[BEYOND_NODE + 1 :])]
-            kept = [1 - SMOOTH_LOW * self.smooth * (1 - share / 2) for share in (self.floors[BEYOND_NODE].share, 0.0)]
-            lows = [self.point + part * (end - self.point) for part, end in zip(kept, lows, strict=True)]
+            unseen, network, *past = deeper
+            lows = []
+            for end, share in ((np.minimum(unseen, network), self.floors[1].share), (unseen, 0.0)):
+                kept = 1 - SMOOTH_LOW * self.smooth * (1 - share / 2)
+                lows.append(np.minimum.reduce([self.point + kept * (end - self.point), *past]))
             self.intervals[level] = GainInterval(lows[0], higher, high - low, lows[1])
         return self.intervals[level]
 
