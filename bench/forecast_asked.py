@@ -124,7 +124,7 @@ MECHANISMS: dict[str, tuple[tuple[tuple[float, float], ...], Callable[..., TimeL
 
 
 def clean_curves() -> dict[str, dict[str, str]]:
-    """Clean curves of every mechanism, K to 16, 32 or 64, 0.2 to 2 % noise, one to five repeats: scores at 2x and 4x."""
+    """Scores at 2x and 4x of clean curves of every mechanism: K to 16, 32 or 64, 0.2 to 2 % noise, 1 to 5 repeats."""
     rng = np.random.default_rng(5)
     curves, truths = [], []
     for ranges, made in MECHANISMS.values():

@@ -150,31 +150,32 @@ def _columns(headers: list[str], measured: Measured | None, subject: str) -> tup
     if measured is not None and measured.k is not None:
         factor = 1.0 if measured.from_cells else measured.meaning.factor
         places = {"k": (measured.k, 1.0), MEASURED[measured.meaning.quantity]: (measured.value, factor)}
-    taken = {place for place, _ in places.values()}
+    taken, of_values = {place for place, _ in places.values()}, [1.0, *(own for _, own in places.values())][-1]
     unit = next((unit for place in taken if (unit := k_unit_of(headers[place]))), "workers")
     for i, header in enumerate(headers):
-        plain = re.sub(r"[\s.-]+", "_", in_english(header).lower().strip("*`$\"' ."))
-        ratio = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE))
-        bare, unit_text = re.fullmatch(r"(.*?)_*(?:[(\[]([^)\]]*)[)\]])?", plain).groups()  # type: ignore[union-attr]
-        named = next((name for name, pattern in COLUMNS.items() if re.fullmatch(pattern, bare)), ratio)
-        if i in taken:
-            continue
-        if "k" not in places and k_unit_of(header):
+        if i not in taken and "k" not in places and k_unit_of(header):
             places["k"], unit = (i, 1.0), k_unit_of(header) or unit
-        elif named is not None:
-            in_percent = any(mark in plain for mark in ("%", "percent", "pct"))
-            own_unit = unit_of(unit_text or "")
-            if named == "efficiency":
-                places.setdefault(named, (i, PERCENT_HEADER if in_percent else 1.0))
-            elif named != "std":
-                places.setdefault(named, (i, 1.0))
-            elif not in_percent:  # in the unit of the values, where it states none
-                places.setdefault(named, (i, own_unit.factor if own_unit else max(f for _, f in places.values())))
+        elif i not in taken and (named := _meaning(header, of_values)) is not None:
+            places.setdefault(named[0], (i, named[1]))
     if "k" not in places or not places.keys() & {*MEASURED.values(), "speedup", "efficiency"}:
         needed = "one of worker counts and one of times, rates, speedups or efficiencies"
         hint = f"columns seen: {', '.join(headers)}; needed: {needed}"
         raise FormatError(Fault("not a table of a scaling claim", remedy=hint), subject=subject)
     return places, unit
+
+
+def _meaning(header: str, of_values: float) -> tuple[str, float] | None:
+    """What a column beside K and the values holds, and its factor; that of a spread without a unit is `of_values`."""
+    plain = re.sub(r"[\s.-]+", "_", in_english(header).lower().strip("*`$\"' ."))
+    bare, _, unit = re.sub(r"[)\]]$", "", plain).replace("[", "(").partition("(")
+    ratio = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE))
+    name = next((own for own, pattern in COLUMNS.items() if re.fullmatch(pattern, bare.rstrip("_"))), ratio)
+    in_percent = any(mark in plain for mark in ("%", "percent", "pct"))
+    if name is None or (name == "std" and in_percent):
+        return None
+    own = unit_of(unit) if name == "std" else None
+    factor = of_values if name == "std" and own is None else 1.0 if own is None else own.factor
+    return name, PERCENT_HEADER if name == "efficiency" and in_percent else factor
 
 
 def _row_values(
