@@ -79,8 +79,8 @@ def baseline_unknown(claim: Claim) -> Said:
     base, baseline = claim.at(claim.baseline_k), claim.baseline
     absent = [] if baseline.description or baseline.options or baseline.distributed is not None else ["program"]
     absent += [] if base is not None and base.timed else ["time"]
-    credit = {("program",): 0.5, ("time",): 0.25}.get(tuple(absent), 0.0)
-    return Hit(f"baseline {' and '.join(absent)} not stated", credit=credit) if absent else None
+    words = " and ".join(absent)
+    return Hit(f"baseline {words} not stated", credit={"program": 0.5, "time": 0.25}.get(words, 0.0)) if words else None
 
 
 @rule
@@ -237,8 +237,8 @@ def time_per_part(claim: Claim) -> Said:
 
 @rule
 def regime_unknown(claim: Claim) -> Said:
-    hints = {("grows",): "; the sizes grow with K: weak", ("fixed",): "; the sizes are fixed: strong"}
-    hint = hints.get(tuple(set(claim.steps)), "")
+    hints = {"grows": "; the sizes grow with K: weak", "fixed": "; the sizes are fixed: strong"}
+    hint = hints.get(" ".join(set(claim.steps)), "")
     text = f"strong (total work fixed) or weak (work per worker fixed) not stated{hint}"
     return Hit(text, credit=0.5 if hint else 0.0) if claim.regime is None else None
 

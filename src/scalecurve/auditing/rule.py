@@ -11,8 +11,9 @@ import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial, reduce
+from functools import partial
 from importlib.resources import files
+from operator import attrgetter
 from typing import Any
 
 from scalecurve.auditing.claim import Claim
@@ -91,9 +92,10 @@ class Rule:
         return self.severity is Severity.ERROR or self.effect is Effect.VIOLATED
 
 
-def _field_says(names: list[str], value: bool, says: str, claim: Claim) -> str | None:
+def _field_says(name: str, value: bool, says: str, claim: Claim) -> str | None:
     """The sentence of a rule that one field decides, where the claim states it with this value."""
-    return says if reduce(getattr, names, claim) is value else None
+    stated: object = attrgetter(name)(claim)
+    return says if stated is value else None
 
 
 def _rule(code: str, texts: dict[str, Any], check: Check) -> Rule:
@@ -106,7 +108,7 @@ _TEXTS = tomllib.loads(files("scalecurve.auditing").joinpath("rules.toml").read_
 RULES: list[Rule] = []
 for _code, _row in _TEXTS.items():
     if "field" in _row:
-        _check = partial(_field_says, _row.pop("field").split("."), _row.pop("is"), _row.pop("says"))
+        _check = partial(_field_says, _row.pop("field"), _row.pop("is"), _row.pop("says"))
         RULES.append(_rule(_code, _row, _check))
 
 

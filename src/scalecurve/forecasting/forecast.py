@@ -140,7 +140,7 @@ class Forecast(Result):
         """Rows close enough together to draw, from the largest measured K to the last one answered."""
         first, last = self.view.largest_k, max((row.k for row in self.rows if not row.refused), default=0)
         steps = np.unique(np.round(np.geomspace(first + 1, max(last, 2 * first), 24))).astype(int).tolist()
-        settings = {"level": self.level, "calibration": self.calibration}
+        settings: dict[str, Any] = {"level": self.level, "calibration": self.calibration}
         return _forecast_views([self.view], tuple(steps), extrapolate=True, **settings)[0].rows
 
     @cached_property
@@ -272,7 +272,7 @@ def forecast(
     if like:
         siblings = [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like]
         own = with_siblings(own, siblings)
-    settings = {"level": level, "domain": domain, "explained": explain, "calibration": learned}
+    settings: dict[str, Any] = {"level": level, "domain": domain, "explained": explain, "calibration": learned}
     return _forecast_views([own], workers, extrapolate=extrapolate, **settings)[0]
 
 
