@@ -38,6 +38,9 @@ ASKED = "### What is asked of forecasts, and what was measured"
 def main(arguments: Sequence[str]) -> int:
     paths = [argument for argument in arguments if not argument.startswith("--")]
     if "--asked" in arguments:
+        if not STORED.exists():
+            print("nothing is stored yet: python -m bench.forecast --write (half an hour)", file=sys.stderr)
+            return 2
         kept = json.loads(STORED.read_text(encoding="utf-8"))
         print("\n".join([f"measured on {kept['date']}", "", *kept["asked"]]))
         return 0
