@@ -118,10 +118,13 @@ class Audit(Result):
             worst = next(iter(serious or self.violations), None)
         last = max(self.claim.efficiencies(), key=lambda pair: pair[0].k, default=None)
         figure = "" if last is None else f" E = {last[1]:.2f} at K = {last[0].k}."
-        decision = f"{DECISIONS[self.grade]}{figure}" if worst is None else f"{DECISIONS[self.grade]} {worst.message}."
+        said = "" if worst is None else f" {worst.message}."
+        decision = DECISIONS[self.grade] + (
+            said if said and len(DECISIONS[self.grade] + said) <= MOST_DECISION else figure
+        )
         placed = next((one for one in self.findings if one.code == "standing"), None)
         return Answer(
-            decision=decision if len(decision) <= MOST_DECISION else f"{decision[: MOST_DECISION - 3].rstrip()}...",
+            decision=decision,
             confidence=f"Score {self.score} of 100: {self._counts()}.",
             reason=None if placed is None else f"{placed.message}.",
             next=f"ask: {BARE if len(self.claim.points) == 1 else self.questions[0]}" if self.questions else None,

@@ -35,7 +35,7 @@ from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity
 from scalecurve.study.run import MAX_K
 from scalecurve.study.study import what_scales
-from scalecurve.units import WorkersLike, as_number, as_workers, format_rate, seconds_alike
+from scalecurve.units import WorkersLike, as_number, as_workers, format_rate, rates_alike, seconds_alike
 from scalecurve.words import workers_text
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Forecast(Result):
             decision = "No forecast: " + (refusal.message if refusal else "no K was asked for")
             return Answer(decision=f"{decision}.", next=refusal.remedy if refusal else None)
         is_time = study.quantity is Quantity.SECONDS
-        show = seconds_alike([row.value, row.low, row.high]) if is_time else format_rate
+        show = (seconds_alike if is_time else rates_alike)([row.value, row.low, row.high])
         ends = f"{show(row.low)} to {show(row.high)}"
         verb = "would take" if is_time else "would give"
         value = f"{show(row.value)} ({ends})" if row.value is not None else ends

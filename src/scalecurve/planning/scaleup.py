@@ -30,6 +30,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws import Law
+from scalecurve.planning.curve import refuse_load
 from scalecurve.study import Quantity, Study
 from scalecurve.units import WorkersLike, as_workers
 
@@ -220,6 +221,7 @@ def _study_rows(
     from scalecurve.analysis.table import tabulate
     from scalecurve.forecasting.forecast import forecast
 
+    refuse_load(study)
     if study.baseline_k != 1:
         hint = "measure one small machine, or state E(K) by a law"
         raise InputError(Fault("the study has no K = 1", value=f"K0 = {study.baseline_k}", remedy=hint))
