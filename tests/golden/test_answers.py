@@ -24,7 +24,7 @@ FILE = Path(__file__).parent / "files/answers.txt"
 COMMANDS = (
     "table", "fit", "forecast", "diagnose", "audit", "regime", "next", "check --min-efficiency 0.5@4", "compare STUDY",
     "cost --price 2.50", "scaleup --faster 4 --big-price 20 --small-price 2 --study", "regime --total 50000",
-    "assess PROPOSAL", "report", "import --explain",
+    "assess PROPOSAL", "report",
 )  # fmt: skip
 WITHOUT_STUDY = (
     "law amdahl --serial 5%", "law gustafson --serial 5%", "law usl --contention 3% --coherency 0.0001",
@@ -57,8 +57,9 @@ WITHOUT_STUDY = (
     "plan --model llama3-70b --cluster h100-ib400 --gpus 1024 --global-batch 4Mi",
     "plan --model llama3-8b --cluster h100-ib400 --gpus 64 --tokens 15T",
     "plan --model llama3-8b --cluster a100-ib200 --gpus 8..64", "plan --model llama3-70b --cluster h100-ib400 --gpus 8",
-    "measure --workers 1,2 --regime strong --dry-run --expected-seconds 1s -o new.json -- true",
-    "explain order-unknown", "fit ROOT/examples/grids/stencil.csv --regime strong --hold 80%",
+    "measure --workers 1,2 --regime strong --dry-run --expected-seconds 1s -o new.json -- sleep 0.{workers}",
+    "import ROOT/examples/database/pgbench.csv --explain", "explain order-unknown",
+    "fit ROOT/examples/grids/stencil.csv --regime strong --hold 80%",
 )  # fmt: skip
 ROOT = Path(__file__).parents[2]
 PROPOSAL = """title = "Twice as many"
@@ -182,4 +183,4 @@ def test_no_k_is_recommended_from_implausible_values(capsys: pytest.CaptureFixtu
     ):
         lines, answer = said(command, path, capsys)
         assert "speedups, not times" in str(answer["decision"]), (command, lines)
-        assert lines[0].startswith("No "), (command, lines)
+        assert lines[0].startswith(("No ", "Nothing ")), (command, lines)

@@ -33,7 +33,6 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
-    answer_of_doubt,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -117,8 +116,6 @@ class SpeedupTable(Result):
     @property
     def answer(self) -> Answer:
         """How many workers to use, by the rule of the bend."""
-        if doubt := answer_of_doubt(self.findings):
-            return doubt
         last, disturbed = self.rows[-1], [row.k for row in self.rows if row.disturbed]
         if disturbed:
             listed = ", ".join(map(str, disturbed))

@@ -44,7 +44,6 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
-    answer_unless_slower,
     table,
 )  # fmt: skip
 from scalecurve.errors import Fault, InputError
@@ -164,6 +163,7 @@ class Diagnosis(Result):
     evidence: tuple[str, ...]
     findings: tuple[Finding, ...]
 
+    REFUSAL = "No cause can be named"
     JSON = (  # fmt: skip
         "name regime cause probability candidates groups separate_by reason basis counted causes by_k evidence "
         "remedy findings"
@@ -211,12 +211,13 @@ class Diagnosis(Result):
         places = found.get(code, {}).get("k") or [self.by_k[-1].k]
         return f"{DISTURBANCES[code].format(**found.get(code, {}))} (K = {', '.join(map(str, places))})"
 
+    def believes(self, doubt: Finding) -> bool:
+        return self.counted is not None or doubt.evidence.get("kind") == "slower-everywhere"
+
     @property
     def answer(self) -> Answer:
         if self.reason is not None:
             return Answer(decision=self.sentence, next=self.remedy)
-        if self.counted is None and (doubt := answer_unless_slower(self.findings, "No cause can be named")):
-            return doubt
         open_question = self.cause in FAMILIES or self.probability < WORTH_A_REMEDY
         following = (self.separate_by if open_question else None) or self.remedy
         reason = self.evidence[0] if self.evidence else None

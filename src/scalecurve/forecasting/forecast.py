@@ -22,7 +22,6 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
-    answer_unless_slower,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -60,11 +59,14 @@ class Forecast(Result):
     view: View
     calibration: Calibration
 
+    REFUSAL = "No forecast to rely on"
+
+    def believes(self, doubt: Finding) -> bool:
+        return doubt.evidence.get("kind") == "slower-everywhere"
+
     @property
     def answer(self) -> Answer:
         study, unit = self.view.study, self.view.study.k_unit
-        if doubt := answer_unless_slower(doubts(study), "No forecast to rely on"):
-            return doubt
         row = next((own for own in self.rows if own.low is not None and own.high is not None), None)
         if row is None or row.low is None or row.high is None:
             refusal = next((own for own in self.rows[0].findings), None)
@@ -358,7 +360,7 @@ def _forecast_views(
         rows = tuple(rows_of(own, ks, prediction, level, extrapolate, calibration))
         moved = (sibling_finding(prediction, ahead), serial_finding(prediction, ahead, own.serial))
         findings = (finding for finding in moved if finding is not None)
-        general = (*own.study.findings, *own.cautions(prediction.noise), *findings)
+        general = (*doubts(own.study), *own.study.findings, *own.cautions(prediction.noise), *findings)
         cautions = (*general, *(finding for row in rows for finding in row.findings))
         forecasts.append(
             Forecast(

@@ -35,7 +35,7 @@ from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import workdepth as law
 from scalecurve.study.task_graph import TaskGraph
 from scalecurve.units import WorkersLike, as_workers
-from scalecurve.words import percent
+from scalecurve.words import share_text
 
 MAX_CYCLE_NAMES = 12  # tasks of a cycle quoted in a message
 MAX_SIMULATED = 250_000  # tasks up to which schedules are simulated, so that plain Python takes seconds
@@ -88,7 +88,7 @@ class WorkDepth(Result):
         reach = f"; {last.workers:,} workers reach at most {last.most_speedup:.3g}x" if last.most_speedup else ""
         return Answer(
             decision=f"Use at most {most:,} workers: no more than {self.parallelism:.4g}x is possible{reach}.",
-            reason=f"The longest chain is {percent(self.depth / self.work)} of the work.",
+            reason=f"The longest chain is {share_text(self.depth / self.work)} of the work.",
             next="shorten the critical path" if useful < last.workers else None,
         )
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import thinned
-from scalecurve.document import Answer, Document, FindingList, JsonRecord, Result, and_list, answer_of_doubt, table
+from scalecurve.document import Answer, Document, FindingList, JsonRecord, Result, and_list, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, carried, info, warning
 from scalecurve.forecasting.curves import Array, LogCurve, View, view
@@ -80,8 +80,6 @@ class NextRuns(Result):
     @property
     def answer(self) -> Answer:
         """The runs to make, with what they cost and what they bring."""
-        if doubt := answer_of_doubt(self.findings):
-            return doubt
         runs = and_list([f"K = {run.k:,}" for run in self.suggestions])
         times = self.suggestions[0].repeats if self.suggestions else 0
         often = {1: "once", 2: "twice", 3: "three times"}.get(times, f"{times} times")

@@ -23,7 +23,6 @@ from scalecurve.document import (
     JsonRecord,
     Paragraph,
     Result,
-    answer_of_doubt,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -108,8 +107,6 @@ class ScaleUp(Result):
     @property
     def answer(self) -> Answer:
         """Whether to scale out or up, by time and by cost."""
-        if doubt := answer_of_doubt(self.findings):
-            return doubt
         both = [row.workers for row in self.rows if row.faster and row.cheaper]
         if both:
             decision = f"Scale out: {both[0]:,} small machines are faster and cheaper than the big one."

@@ -10,7 +10,7 @@ from enum import StrEnum
 from scalecurve.document import JsonRecord
 from scalecurve.errors import ScalecurveError
 from scalecurve.estimate import Estimate
-from scalecurve.planning.cost_rows import cost_text
+from scalecurve.planning.cost_rows import cost_text, speed_text
 from scalecurve.proposals.evidence import EfficiencyPoint, Evidence, exchange_seconds, model_evidence
 from scalecurve.proposals.proposal import Proposal, ProposedRegime
 from scalecurve.study import Regime
@@ -112,7 +112,8 @@ def judge(proposal: Proposal, regime: Regime, *, quick: bool = False) -> Judgeme
         measure = further_k(evidence, workers)
     elif gain is not None and gain < proposal.least_gain:
         verdict = ProposalVerdict.NO_HELP
-        why = f"{gain:+.1%} in speed against K = {today_k}, below the least gain of {proposal.least_gain:.0%}"
+        least = share_text(proposal.least_gain)
+        why = f"{workers:,} are {speed_text(1.0 + gain)} than {today_k:,}, and less than {least} counts as no gain"
     elif proposed.unsure(floor) or proposed.reaches(floor) is None:
         why = f"{proposed.text} does not decide whether E reaches {floor:g}"
         measure = closer_k(evidence, proposed, workers, today_k)
@@ -326,9 +327,10 @@ class Sensitivity(JsonRecord):
     @property
     def sentence(self) -> str:
         if self.turns_at is None:
-            return f"{self.name} = {self.value:.4g}: no value within a factor of {WIDEST:g} changes the verdict"
+            return f"No {self.name} within a factor of {WIDEST:g} of {self.value:.4g} changes the verdict"
         side = "above" if self.turns_at > self.value else "below"
-        return f"{self.name} = {self.value:.4g}: {side} {self.turns_at:.3g} the verdict is '{self.becomes}'"
+        turned = f"{side} {self.turns_at:.3g} (now {self.value:.3g})"
+        return f"With {self.name} {turned} the verdict would be '{self.becomes}'"
 
 
 def most_sensitive(proposal: Proposal) -> tuple[Sensitivity, ...]:
@@ -345,13 +347,14 @@ def most_sensitive(proposal: Proposal) -> tuple[Sensitivity, ...]:
             factor, becomes = min(turns, key=lambda turn: abs(math.log(turn[0])))
             result = replace(result, turns_at=value * factor, becomes=str(becomes))
         results.append(result)
-    for regime in regimes_of(proposal):
+    opposite = {ProposalVerdict.HELPS: ProposalVerdict.WASTEFUL, ProposalVerdict.WASTEFUL: ProposalVerdict.HELPS}
+    for regime in regimes_of(proposal) if now in opposite else ():
         evidence = proposal.evidence(regime)
         point = None if evidence is None else evidence.at(proposal.workers)
-        if point is not None and point.value:
-            becomes = ProposalVerdict.WASTEFUL if point.reaches(proposal.floor) else ProposalVerdict.HELPS
+        if point is not None and point.value and judge(proposal, regime, quick=True).verdict is now:
             name = f"{regime} efficiency at K = {proposal.workers}"
-            results.append(Sensitivity(name=name, value=point.value, turns_at=proposal.floor, becomes=str(becomes)))
+            turned = str(opposite[now])
+            results.append(Sensitivity(name=name, value=point.value, turns_at=proposal.floor, becomes=turned))
     return tuple(sorted(results, key=lambda result: result.distance)[:SHOWN])
 
 
