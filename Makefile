@@ -57,9 +57,7 @@ test-pythons: $(VENV)/.dev ## run the tests on every other Python of 3.11 to 3.1
 check: $(VENV)/.dev ## lint, types, layers, generated pages
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports
-	@$(BIN)/python tools/generate_docs.py --check
+	@$(BIN)/mypy & types=$$!; $(BIN)/lint-imports && $(BIN)/python tools/generate_docs.py --check; pages=$$?; wait $$types && exit $$pages
 
 $(VENV)/.engines: requirements/engines.txt $(VENV)/.dev
 	@echo "== installing the engines: mpi, dask, ray, torch, Slurm, Chromium (once; several minutes)"
