@@ -86,7 +86,7 @@ def curve(
         for place, table in enumerate(tables):
             alone = f"{_bend_words(first)}: {rule_words(first)}" if len(tables) == 1 else None
             _mark_bend(axes, table, RED if len(tables) == 1 else SERIES[place], alone)
-        axes.legend(loc="upper left" if what == "speedup" else "lower left")
+        axes.legend(loc="upper left" if what == "speedup" else "best")
 
 
 def main_quantity(table: SpeedupTable) -> str:
