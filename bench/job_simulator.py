@@ -14,6 +14,7 @@ cause that saves most of the worker-time lost at the largest K against the basel
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -262,7 +263,8 @@ def simulate(program: Program, recording: str) -> Study:
             factor = float(np.exp(program.noise * rng.standard_normal()))
             seconds = trace.seconds * factor
             hosts = tuple(f"n{rank // program.node}" for rank in range(k))
-            extra = {"threads": _states(program, trace, factor)} if recording == "threads" else {}
+            extra: dict[str, Any] = {"threads": _states(program, trace, factor)} if recording == "threads" else {}
+            extra |= {"observed": {"mpi_libraries": ["libmpi.so"]}} if extra and program.spins else {}
             runs.append(
                 Run(
                     k=k,

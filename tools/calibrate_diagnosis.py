@@ -22,18 +22,20 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from bench import bsp_simulator, event_simulator, job_simulator, simulated_studies
+from bench import arrival_simulator, bsp_simulator, event_simulator, job_simulator, simulated_studies
 from scalecurve.analysis.curve import times_by_k
 from scalecurve.diagnosis import evidence_in_phases, evidence_in_times
-from scalecurve.diagnosis.causes import ANSWERS, FAMILIES, UNDETERMINED, answer
+from scalecurve.diagnosis.causes import ANSWERS, Weights, answer
 from scalecurve.diagnosis.diagnosis import grouped
 from scalecurve.diagnosis.phases import Account, accounts
+from scalecurve.diagnosis.thread_states import thread_loss
 
 HOME = Path(__file__).resolve().parents[1] / "src" / "scalecurve" / "diagnosis"
 MODULES: dict[str, Any] = {
     "bsp": bsp_simulator,
     "event": event_simulator,
     "job": job_simulator,
+    "arrival": arrival_simulator,
     "classic": simulated_studies,
 }
 SIMULATORS = tuple(MODULES)
@@ -87,6 +89,7 @@ IN_PHASES: dict[str, dict[str, float]] = {
     "waiting: spread of a step shrinks with K": {IMB: 2.0, JIT: -2.0, STRAG: -1.0},
     "compute: more work or steps": {REP: 6.0, CONT: -4.0},
     "compute: same work": {CONT: 3.0, REP: -6.0},
+    "compute: on the fastest worker too": {CONT: 2.0, STRAG: -2.0},
     "collectives: from one worker to the next": {OTH: 1.0},
     "collectives: from one worker to the next, as a chain fills": {OTH: 5.0, COMM: -3.0},
     "collectives: named collectives": {COMM: 2.0, OTH: -3.0},
@@ -95,6 +98,18 @@ IN_PHASES: dict[str, dict[str, float]] = {
     "collectives: known apart": {COMM: 2.0, IMB: -2.0, JIT: -2.0, STRAG: -2.0},
     "outside: steady": {SER: 2.0},
 }
+IN_THREADS: dict[str, dict[str, float]] = {
+    "lost running": {CONT: 3.0, REP: 2.0, COMM: -0.5, SER: -2.0, IMB: -2.5, JIT: -2.0, STRAG: -1.0, OTH: -1.0},
+    "lost running, in a library that waits by running": {
+        CONT: -2.5, REP: -1.5, COMM: 2.0, SER: 1.5, IMB: 2.0, JIT: 1.5, STRAG: 1.0,
+    },
+    "lost idle": {COMM: 1.5, SER: 1.5, IMB: 1.5, STRAG: 1.0, JIT: 0.5, OTH: 0.5, CONT: -3.0, REP: -4.0},
+    "lost idle, one alone": {SER: 2.5, IMB: 1.5, STRAG: 0.5, COMM: -2.5, JIT: -2.0, OTH: -1.0},
+    "lost idle, only one ever runs": {SER: 3.0, IMB: -2.0, STRAG: -2.0, COMM: -2.0},
+    "lost idle, workers not there": {SER: 3.0, IMB: -2.0, STRAG: -2.0, COMM: -2.0},
+    "lost waiting for a disk": {OTH: 4.0, CONT: 1.0},
+    "slower than K0": {COMM: 2.0, CONT: 1.0, OTH: 1.0, SER: -3.0, IMB: -3.0},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,12 +124,13 @@ class Kind:
     penalty: float
     floor: float
     named: float
+    pair: float
 
 
 KINDS = {
-    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.02, 0.55),
-    "times weak": Kind(("times weak",), IN_TIMES, 12.0, 0.06, 0.55),
-    "phases": Kind(RECORDINGS, IN_PHASES, 1.0, 0.02, 0.75),
+    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.02, 0.55, 0.65),
+    "times weak": Kind(("times weak",), IN_TIMES, 12.0, 0.06, 0.55, 0.8),
+    "phases": Kind(RECORDINGS, IN_PHASES, 1.0, 0.02, 0.75, 0.85),
 }
 
 
@@ -137,7 +153,7 @@ def programs(simulator: str, count: int, seed: int) -> Iterator[tuple[Any, Any]]
         if simulator == "bsp":
             program = bsp_simulator.draw((bsp_simulator.DESIGN, bsp_simulator.HELD)[i % 2], rng)
         else:
-            program = (event_simulator if simulator == "event" else job_simulator).draw(rng)
+            program = MODULES[simulator].draw(rng)
         yield MODULES[simulator], replace(program, repeats=min(program.repeats, MOST_REPEATS))
 
 
@@ -191,6 +207,10 @@ def cases_of(simulator: str, count: int, seed: int) -> Iterator[Case]:
         times = "times weak" if program.weak else "times strong"
         numbers = evidence_in_times.evidence(times_by_k(study), weak=program.weak)
         yield Case(simulator, times, numbers, right, place)
+        if simulator == "job":
+            threads = thread_loss(module.simulate(program, "threads"), weak=program.weak)
+            if threads is not None and not program.weak:
+                yield Case(simulator, "threads", numbers | dict(threads.numbers), right, place)
         recorded = accounts(study)
         apart = accounts(module.simulate(program, "barrier"))
         for recording in RECORDINGS:
@@ -266,35 +286,24 @@ def sets(chances: np.ndarray, covered: float) -> list[list[int]]:
     return [own[:size].tolist() for own, size in zip(ordered, sizes.tolist(), strict=True)]
 
 
-def report_names(title: str, chances: np.ndarray, right: np.ndarray, covered: float, named: float) -> None:
-    """How often a cause or a family is named and right, and how often at most two of causes and families are left."""
-    said = [answer(dict(zip(ANSWERS, row, strict=True)), covered, named) for row in chances.tolist()]
+def report(title: str, chances: np.ndarray, right: np.ndarray, used: Weights) -> None:
+    """How often the set holds a right cause; how often one cause, a pair or a family is stated and right, in all and
+    where it is stated with 0.9 or more."""
+    said = [answer(dict(zip(ANSWERS, row, strict=True)), used) for row in chances.tolist()]
     truths = [{name for name, own in zip(ANSWERS, row, strict=True) if own} for row in right.tolist()]
-    clear = [(own, truth) for own, truth in zip(said, truths, strict=True) if own.cause != UNDETERMINED]
-    hits = [bool(truth & set(FAMILIES.get(own.cause, (own.cause,)))) for own, truth in clear]
-    pairs = [own for own in said if len(own.groups) <= 2]
-    held = [
-        any(truth & set(FAMILIES.get(group, (group,))) for group in own.groups)
-        for own, truth in zip(said, truths, strict=True)
-    ]
-    print(
-        f"{title:24} {len(said):5}  groups hold it {np.mean(held):.3f}  informative {len(pairs) / len(said):.3f}"
-        f"  named {len(hits) / len(said):.3f} right {np.mean(hits) if hits else 0:.3f}"
+    held = [bool(truth & set(own.candidates)) for own, truth in zip(said, truths, strict=True)]
+    hits = [(own, bool(truth & set(own.stated))) for own, truth in zip(said, truths, strict=True) if own.stated]
+    groups = {
+        "one": [hit for own, hit in hits if len(own.stated) == 1],
+        "one or two": [hit for own, hit in hits if len(own.stated) <= 2],
+        "any": [hit for _, hit in hits],
+        "at 0.9": [hit for own, hit in hits if own.probability >= 0.9],
+    }
+    words = "  ".join(
+        f"{name} {len(g) / len(said):.2f} right {np.mean(g) if g else 1:.3f}" for name, g in groups.items()
     )
-
-
-def report(title: str, chances: np.ndarray, right: np.ndarray, covered: float) -> None:
-    chosen = sets(chances, covered)
-    hit = np.array([right[i, own].any() for i, own in enumerate(chosen)])
-    size = np.array([len(own) for own in chosen])
-    total = np.array([chances[i, own].sum() for i, own in enumerate(chosen)])
-    stated = (size <= 2) & (total >= 0.9)
-    named = size == 1
-    print(
-        f"{title:24} {len(hit):5}  in the set {hit.mean():.3f}  informative {np.mean(size <= 2):.3f}"
-        f"  stated {stated.mean():.3f} right {hit[stated].mean():.3f}"
-        f"  named {named.mean():.3f} right {hit[named].mean():.3f}  mean set {size.mean():.2f}"
-    )
+    sizes = np.mean([len(own.candidates) for own in said])
+    print(f"{title:24} {len(said):5}  in the set {np.mean(held):.3f} (mean {sizes:.2f})  stated: {words}")
 
 
 def left_out(cases: list[Case], kind: Kind) -> tuple[np.ndarray, np.ndarray]:
@@ -313,8 +322,8 @@ def left_out(cases: list[Case], kind: Kind) -> tuple[np.ndarray, np.ndarray]:
         for recording in kind.recordings:
             places = [i for i, case in enumerate(own) if case.recording == recording]
             if places:
-                report(f"{recording}, {held} left out", chances[held][places], right[held][places], limit)
-                report_names("  with families", chances[held][places], right[held][places], limit, kind.named)
+                used = Weights((), np.zeros(0), np.zeros(0), kind.floor, limit, kind.named, kind.pair)
+                report(f"{recording}, {held} left out", chances[held][places], right[held][places], used)
     reliability(np.vstack(list(chances.values())), np.vstack(list(right.values())))
     return np.vstack(list(chances.values())), np.vstack(list(right.values()))
 
@@ -364,8 +373,8 @@ def main() -> None:
         start = table.start + (published_shift(own) if record != "phases" else 0.0)
         weights = {name: np.round(row, 2).tolist() for name, row in zip(table.evidence, table.weights, strict=True)}
         stored[record] = {
-            "floor": kind.floor, "covered": covered, "named": kind.named, "start": np.round(start, 2).tolist(),
-            "weights": weights,
+            "floor": kind.floor, "covered": covered, "named": kind.named, "pair": kind.pair,
+            "start": np.round(start, 2).tolist(), "weights": weights,
         }  # fmt: skip
     if options.write:
         body = json.dumps(stored).replace('"weights": {', '"weights": {\n').replace("], ", "],\n")

@@ -27,7 +27,6 @@ UNDETERMINED = "undetermined"
 LOAD_CAUSES = (CONTENTION, SERIAL, OTHER, NONE)  # clients do not wait for one another: what they share is in the server
 FAMILIES: dict[str, tuple[str, ...]] = {name: tuple(own["members"]) for name, own in _LISTED["families"].items()}
 WAITING_CAUSES = FAMILIES["waiting"]
-LOST_AS: dict[str, list[float]] = {name: own["lost_as"] for name, own in _LISTED["causes"].items()}
 WATCH_SERVER = "watch the server at the largest K: what is always busy is saturated; check the clients' machine too"
 MEASURE_AGAIN = "measure again on a quiet machine with a core for every worker, all workers in one job"
 PROFILE = "profile one run at the largest K: what was recorded cannot tell more"
@@ -74,7 +73,8 @@ def next_measurement(chances: Mapping[str, float], candidates: Collection[str], 
 @dataclass(frozen=True, eq=False)
 class Weights:
     """How far each number of the evidence speaks for each cause, for one kind of record.  A set is complete when the
-    chances of its causes add up to `covered`; a cause or a family is named from the chance `named` on."""
+    chances of its causes add up to `covered`; a cause or a family is named from the chance `named` on, a pair of causes
+    from `pair` on."""
 
     evidence: tuple[str, ...]
     table: np.ndarray
@@ -82,6 +82,7 @@ class Weights:
     floor: float
     covered: float
     named: float
+    pair: float
 
     def log_odds(self, numbers: Mapping[str, float]) -> dict[str, float]:
         values = np.array([numbers.get(name, 0.0) for name in self.evidence])
@@ -93,7 +94,7 @@ def weights(record: str) -> Weights:
     """The weights for one kind of record."""
     stored = json.loads(files(__package__).joinpath("weights.json").read_text(encoding="utf-8"))[record]
     table = np.array(list(stored["weights"].values()), dtype=np.float64)
-    limits = (stored[name] for name in ("floor", "covered", "named"))
+    limits = (stored[name] for name in ("floor", "covered", "named", "pair"))
     return Weights(tuple(stored["weights"]), table, np.array(stored["start"]), *limits)
 
 
@@ -118,10 +119,11 @@ def held_to_loss(chances: Mapping[str, float], lost: float) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class CauseAnswer:
-    """A cause, a family of causes or "undetermined" with its chance; the causes that are still possible, and the same
-    with families as one (`groups`)."""
+    """The causes that are stated (one, a family, a pair, or none) with their chance, and those that are still possible;
+    `groups` are the same with families as one."""
 
     cause: str
+    stated: tuple[str, ...]
     probability: float
     candidates: tuple[str, ...]
     groups: tuple[str, ...]
@@ -143,16 +145,21 @@ def likeliest(chances: Mapping[str, float], covered: float) -> tuple[str, ...]:
     return tuple(ranked[: int(np.searchsorted(total, covered - 1e-12)) + 1])
 
 
-def answer(chances: Mapping[str, float], covered: float, named: float) -> CauseAnswer:
-    """The cause is the only candidate, else one with a chance of `named`, else a family with that chance.
+def answer(chances: Mapping[str, float], used: Weights) -> CauseAnswer:
+    """The smallest statement that is likely enough: a cause, else a family, else a pair of causes.
 
-    Where none has it, the probability is that of the candidates together.
+    Where none is, the probability is that of the candidates together.
     """
-    candidates, families = likeliest(chances, covered), by_family(chances)
-    groups = likeliest(families, covered)
-    cause, chance = UNDETERMINED, sum(chances[name] for name in candidates)
-    if len(candidates) == 1 or chances[candidates[0]] >= named:
-        cause, chance = candidates[0], chances[candidates[0]]
-    elif families[groups[0]] >= named:
-        cause, chance = groups[0], families[groups[0]]
-    return CauseAnswer(cause, min(chance, 1.0), candidates, groups)
+    candidates, families = likeliest(chances, used.covered), by_family(chances)
+    groups = likeliest(families, used.covered)
+    one, family, pair = candidates[:1], FAMILIES.get(groups[0], ()), sorted(chances, key=lambda own: -chances[own])[:2]
+    for cause, stated, least in (
+        (one[0], one, 0.0 if len(candidates) == 1 else used.named),
+        (groups[0], family, used.named),
+        (" or ".join(pair), () if NONE in pair else tuple(pair), used.pair),
+        (UNDETERMINED, (), 0.0),
+    ):
+        chance = sum(chances[name] for name in stated or candidates)
+        if chance >= least and (stated or cause == UNDETERMINED):
+            break
+    return CauseAnswer(cause, stated, min(chance, 1.0), candidates, groups)

@@ -32,7 +32,7 @@ from scalecurve.diagnosis.causes import (
 )  # fmt: skip
 from scalecurve.diagnosis.extensions import Extensions, extensions_of
 from scalecurve.diagnosis.phases import Account, accounts, has_phases
-from scalecurve.diagnosis.thread_states import ThreadLoss, thread_loss
+from scalecurve.diagnosis.thread_states import STARVED, ThreadLoss, starved_share, thread_loss, without_starvation
 from scalecurve.document import (
     Answer,
     Block,
@@ -140,8 +140,9 @@ def either(words: list[str]) -> str:
 class Diagnosis(Result):
     """The cause of the bend, or the set that holds it; `basis` says what was looked at.
 
-    `cause` is one of CAUSES, a family of them ("waiting", "slower-compute"), or "undetermined"; `probability` is its
-    chance, or that of all candidates where it is undetermined.  `candidates` are the causes that are still possible,
+    `cause` is one of CAUSES, a family of them ("waiting", "slower-compute"), a pair ("serial or communication"), or
+    "undetermined"; `stated` are its causes and `probability` their chance, or that of all candidates where it is
+    undetermined.  `candidates` are the causes that are still possible,
     the likeliest first, and `groups` the same with families as one.  `separate_by` is the one measurement, not yet
     made, that tells them apart.  `reason` is "disturbed" or "lack of fit" where nothing can be said at all.  `counted`
     is what was counted, in a sentence.
@@ -151,6 +152,7 @@ class Diagnosis(Result):
     k_unit: str
     regime: str
     cause: str
+    stated: tuple[str, ...]
     probability: float
     candidates: tuple[str, ...]
     groups: tuple[str, ...]
@@ -165,15 +167,14 @@ class Diagnosis(Result):
 
     REFUSAL = "No cause can be named"
     JSON = (  # fmt: skip
-        "name regime cause probability candidates groups separate_by reason basis counted causes by_k evidence "
+        "name regime cause stated probability candidates groups separate_by reason basis counted causes by_k evidence "
         "remedy findings"
     )
 
     @property
     def remedy(self) -> str:
-        if self.cause == UNDETERMINED:
-            return self.separate_by or MEASURE_AGAIN
-        return in_words("remedy", load=is_load(self.k_unit))[self.cause]
+        remedies = in_words("remedy", load=is_load(self.k_unit))
+        return remedies.get(self.cause) or self.separate_by or MEASURE_AGAIN
 
     @property
     def meanings(self) -> Mapping[str, str]:
@@ -197,7 +198,8 @@ class Diagnosis(Result):
         lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%} of worker time is lost {at}"
         if self.cause != UNDETERMINED:
             probably = "" if self.probability >= SURE else f", probably ({self.probability:.0%})"
-            return f"{_said(self.cause).capitalize()}{probably}: {lost}."
+            named = either([_said(name) for name in self.stated]) if len(self.stated) == 2 else _said(self.cause)
+            return f"{named.capitalize()}{probably}: {lost}."
         return f"{either([_said(name) for name in self.groups[:3]]).capitalize()}: {lost}."
 
     @property
@@ -218,7 +220,7 @@ class Diagnosis(Result):
     def answer(self) -> Answer:
         if self.reason is not None:
             return Answer(decision=self.sentence, next=self.remedy)
-        open_question = self.cause in FAMILIES or self.probability < WORTH_A_REMEDY
+        open_question = len(self.stated) > 1 or self.probability < WORTH_A_REMEDY
         following = (self.separate_by if open_question else None) or self.remedy
         reason = self.evidence[0] if self.evidence else None
         return Answer(decision=self.sentence, confidence=self._how_sure(), reason=reason, next=following)
@@ -229,10 +231,13 @@ class Diagnosis(Result):
             return f"{_said(self.cause).capitalize()} is {chance_words(self.probability)} the main cause."
         likely = self.causes[0]
         if self.cause in FAMILIES:
-            own = [f"{c.name} ({c.probability:.0%})" for c in self.causes if c.name in FAMILIES[self.cause]]
+            own = [f"{c.name} ({c.probability:.0%})" for c in self.causes if c.name in self.stated]
             return (
                 f"{_said(self.cause).capitalize()}: {self._meaning(self.cause)}; open is whether it is {either(own)}."
             )
+        if len(self.stated) == 2:
+            meant = "; ".join(f"{_said(name)} is {self._meaning(name)}" for name in self.stated)
+            return f"{meant[:1].upper()}{meant[1:]}."
         rest = either([_said(name) for name in self.candidates if name != likely.name][:3])
         return f"{_said(likely.name).capitalize()} is {self._meaning(likely.name)}; else it is {rest}."
 
@@ -363,7 +368,7 @@ def diagnose(
     """
     study = as_study(study, regime=regime)
     extra = extensions_of(study, extended_by or {})
-    study = thinned(extra.study, MOST_DIAGNOSED)
+    study = without_starvation(thinned(extra.study, MOST_DIAGNOSED))
     if len(study.all_k) < 2:
         fault = Fault("a diagnosis needs at least two worker counts", remedy="measure another K")
         raise InputError(fault, subject=study.name)
@@ -373,7 +378,7 @@ def diagnose(
     chances = chances_of(extra.shift(weighed.log_odds), floor=used.floor, allowed=allowed)
     lost = evidence_in_times.loss_chance(times_by_k(study), weak=study.regime is Regime.WEAK, beyond=NEGLIGIBLE)
     chances = held_to_loss(chances, lost)
-    verdict = answer(chances, used.covered, used.named)
+    verdict = answer(chances, used)
     rows = _rows(study, weighed, chances)
     separate_by = None
     if len(verdict.candidates) > 1:
@@ -390,6 +395,7 @@ def diagnose(
         k_unit=study.k_unit,
         regime=str(study.regime),
         cause=verdict.cause,
+        stated=verdict.stated,
         probability=verdict.probability,
         candidates=verdict.candidates,
         groups=verdict.groups,
@@ -402,10 +408,26 @@ def diagnose(
         evidence=tuple(_evidence(study, weighed, extra)),
         findings=(*doubts(study), *study.findings, *_findings(study, weighed, verdict.candidates), *extra.findings),
     )
-    disturbed = any(finding.code in DISTURBANCES for finding in result.findings)
-    if disturbed or any(run.oversubscribed for run in study.runs if run.counts):
+    if _is_disturbed(study, result):
         return _refused(result, DISTURBED)
     return _refused(result, LACK_OF_FIT) if weighed.misfit > MISFIT and verdict.cause != NONE else result
+
+
+def _is_disturbed(study: Study, result: Diagnosis) -> bool:
+    """Whether the runs measured something else: more workers than cores, copies of one job, or other programs.
+
+    Cores that others used are no disturbance where the job's own threads hardly waited for one; where they did, what is
+    left without that waiting must name a cause.
+    """
+    codes = {finding.code for finding in result.findings}
+    if codes & DISTURBANCES.keys() - {"disturbed"} or any(run.oversubscribed for run in study.runs if run.counts):
+        return True
+    if "disturbed" not in codes:
+        return False
+    share = starved_share(study)
+    if share is None or (share > STARVED and result.basis != FROM_THREADS):
+        return True
+    return share > STARVED and result.cause in (UNDETERMINED, NONE)
 
 
 def weigh(study: Study) -> Weighed:
@@ -429,15 +451,20 @@ def weigh(study: Study) -> Weighed:
         )
     times = times_by_k(study)
     numbers = evidence_in_times.evidence(times, weak=weak)
+    if any(finding.code == "disturbed" for finding in study.findings):
+        numbers |= dict.fromkeys(evidence_in_times.OF_THE_SPREAD, 0.0)
     record = "times weak" if weak else "times strong"
     log_odds = weights(record).log_odds(numbers)
     for cause in without_room(study):
         log_odds[cause] += IMPOSSIBLE
     threads = thread_loss(study, weak=weak)
+    if threads is not None:
+        by_threads = weights("threads").log_odds(threads.numbers)
+        log_odds = {name: value + by_threads[name] for name, value in log_odds.items()}
     return Weighed(
         record=record,
         basis=FROM_TIMES if threads is None else FROM_THREADS,
-        log_odds=log_odds if threads is None else threads.shift(log_odds),
+        log_odds=log_odds,
         known=repeats,
         counted=threads,
         misfit=10.0 ** numbers["misfit"] if len(times) > 3 else 0.0,
@@ -566,6 +593,7 @@ def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
     return replace(
         judged,
         cause=UNDETERMINED,
+        stated=(),
         probability=1.0,
         candidates=tuple(name for name in ANSWERS if name != NONE),
         groups=tuple(by_family(dict.fromkeys(ANSWERS[:-1], 1.0))),

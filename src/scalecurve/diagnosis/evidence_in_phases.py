@@ -365,7 +365,19 @@ def _growth(by_k: Runs, lost: FloatArray, error: float, *, weak: bool) -> dict[s
         "early": early,
         "with waiting": float(np.clip(waiting / column[-1], 0.0, 3.0)) / 3.0 if column[-1] > 0 else 0.0,
         "beyond noise": float(np.clip(column[-1] / max(error, 1e-12), 0.0, 4.0)) / 4.0,
+        "on the fastest worker too": _on_the_fastest(by_k, float(column[-1]), weak=weak),
     }
+
+
+def _on_the_fastest(by_k: Runs, growth: float, *, weak: bool) -> float:
+    """The part of the growth that the worker which needs least for its work shows too: then the machine slows all."""
+    first, last = next(iter(by_k.values())), next(reversed(by_k.values()))
+    if growth <= 0 or len(last[0].compute) < 2:
+        return 0.0
+    works = [own.work / own.work.mean() if own.work is not None and np.all(own.work > 0) else 1.0 for own in last]
+    least = float(np.median([(own.compute / work).min() for own, work in zip(last, works, strict=True)]))
+    before = float(np.median([own.compute.sum() for own in first])) * (last[0].k / first[0].k if weak else 1.0)
+    return float(np.clip((least * len(last[0].compute) - before) / growth, -0.5, 1.2))
 
 
 def _messages(by_k: Runs, lost: FloatArray, *, weak: bool) -> dict[str, float]:

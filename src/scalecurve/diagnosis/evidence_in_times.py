@@ -25,6 +25,7 @@ SHRINKAGE = 4.0  # degrees of freedom of the common spread against that of one K
 PENALTY = 1.5  # of log likelihood, for each term that is added
 NAMES = tuple(term.name for term in TERMS if term.causes)
 CONSTANT = "a constant part"
+OF_THE_SPREAD = ("spread", "spread grows", "slow runs")  # which say nothing where other programs disturbed the runs
 
 
 @dataclass(frozen=True, eq=False)

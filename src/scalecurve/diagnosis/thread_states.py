@@ -1,40 +1,43 @@
-"""What the kernel saw of a job's threads, as evidence: the loss is time that they ran, waited for a core, or slept.
+"""What the kernel saw of a job's threads, as evidence: the loss is time that they ran, waited for a disk, or slept.
 
 For K workers and a span of T seconds there are K T worker-seconds.  Running, waiting for a core and waiting for a disk
-are counted by the kernel; the rest is idle: workers that wait for one another, or do not exist yet.  Time beyond that
-of the baseline is lost.  `LOST_AS` says where each cause puts its loss: contention makes threads run longer, serial
-work makes them sleep, and messages do both, since many libraries wait by running in a loop.
+are counted by the kernel; the rest is idle: workers that wait for one another, or do not exist yet.  Waiting for a core
+that other programs used is no loss of the job: it is taken out, and sleep is shortened as the job was slowed
+(`quiet_seconds`).  What is left beyond the baseline is lost, and each part is a number that `weights.json` weighs:
+contention makes threads run longer, serial work makes all but one sleep, and messages do both, since many libraries
+wait by running in a loop.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scalecurve.diagnosis.causes import CONTENTION, LOST_AS, REPEATED, SERIAL
+from scalecurve.diagnosis.causes import CONTENTION, REPEATED, SERIAL
 from scalecurve.findings import Finding, warning
-from scalecurve.study import Study
-from scalecurve.study.run import FloatArray, Run
+from scalecurve.study import RankRecord, Run, Study
+from scalecurve.study.run import FloatArray
+from scalecurve.study.study import is_load
 
 RUNNING, CORE, DISK, IDLE = PARTS = ("running", "waiting for a core", "waiting for a disk", "idle")
-STRENGTH = 2.0
-ALONE = 4.0
-STARVED = 0.5  # of the loss: then the machine was short of cores, and no other cause can be seen
+UNEVEN = 0.25  # of the worker time: what workers wait for one that got a core later, where all wait for cores
+STARVED = 0.4  # of the worker time waiting for cores: then phases measured the other programs
+LEAST_LOSS = 0.05
+ONLY_ONE = 0.7  # of the time
 
 
 @dataclass(frozen=True, eq=False)
 class ThreadLoss:
-    """Shares of worker time by K (share, low, high), shares of the loss at the largest K, and how much of that loss one
-    thread that ran alone explains."""
+    """Shares of worker time by K (share, low, high), the numbers to weigh, and the share of the time at the largest K
+    in which one thread ran alone (None where it is not known)."""
 
     k: int
     by_k: Mapping[int, Mapping[str, tuple[float, float, float]]]
-    lost: Mapping[str, float]
-    alone: float
-    alone_share: float | None
+    numbers: Mapping[str, float]
+    alone: float | None
 
     def worker_time(self, k: int) -> Mapping[str, tuple[float, float, float]]:
         """Shares of worker time at one K; empty where it was not sampled."""
@@ -43,57 +46,127 @@ class ThreadLoss:
     def findings(self, candidates: tuple[str, ...]) -> Iterator[Finding]:
         """Whether most of the loss is waiting for cores."""
         share = self.by_k[self.k][CORE][0]
-        if self.lost[CORE] >= STARVED and share > 0.03:
+        if self.numbers["lost waiting for a core"] >= 0.5 and share > LEAST_LOSS:
             message = (
                 f"workers waited for a core {share:.0%} of worker time at K = {self.k}: no other cause can be seen"
             )
             remedy = "measure with a core for every worker and nothing else running"
             yield warning("starved", message, remedy=remedy, share=share)
 
-    def shift(self, log_odds: Mapping[str, float]) -> dict[str, float]:
-        """The log odds of the causes with what the threads say."""
-        shares = np.array([self.lost[part] for part in PARTS])
-        own = {name: value + STRENGTH * float(shares @ np.log(LOST_AS[name])) for name, value in log_odds.items()}
-        own[SERIAL] += ALONE * (self.alone - 0.35) if self.alone_share is not None else 0.0
-        return own
-
     def sentence(self, cause: str, unit: str) -> str:
+        """What was counted for a cause at the largest K."""
         shares, where = self.by_k[self.k], f"at {self.k} {unit}"
         if cause in (CONTENTION, REPEATED, "slower-compute"):
-            before = next(iter(self.by_k.values()))[RUNNING][0]
-            return (
-                f"The workers run {shares[RUNNING][0]:.0%} of worker time {where} (K0: {before:.0%}) for the same job."
-            )
-        if cause == SERIAL and self.alone_share is not None:
-            return (
-                f"One thread runs alone {self.alone_share:.0%} of the time {where}; workers idle {shares[IDLE][0]:.0%}."
-            )
-        return f"Workers idle {shares[IDLE][0]:.0%} of worker time {where}: {cause}."
+            more = 1.0 + self.numbers["growth of running"]
+            return f"The workers run {more:.2f} times as long in all {where} as at K0, for the same job."
+        if cause == SERIAL and self.alone is not None:
+            return f"One thread runs alone {self.alone:.0%} of the time {where}; workers idle {shares[IDLE][0]:.0%}."
+        return f"Workers idle {shares[IDLE][0]:.0%} and run {shares[RUNNING][0]:.0%} of worker time {where}: {cause}."
 
     def sentences(self) -> Iterator[str]:
         listed = ", ".join(f"{part} {own[0]:.0%}" for part, own in self.by_k[self.k].items() if own[0] >= 0.005)
-        alone = f"; one thread ran alone {self.alone_share:.0%} of the time" if self.alone_share is not None else ""
+        alone = f"; one thread ran alone {self.alone:.0%} of the time" if self.alone is not None else ""
         yield f"Threads at K = {self.k}: {listed} of worker time{alone}."
 
 
-def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
-    """What the threads say of the loss at the largest K; None where two K were not sampled, or nothing was lost."""
+def sampled_runs(study: Study) -> dict[int, list[Run]]:
+    """The runs whose threads were sampled, by K; empty where the largest or all but one K were not, and where K counts
+    clients, whose threads are not those that work."""
     sampled: defaultdict[int, list[Run]] = defaultdict(list)
+    if is_load(study.k_unit):
+        return {}
     for run in study.runs:
-        if run.counts and getattr(run, "threads", None) and run.threads and run.threads.get("samples", 0) > 0:
+        if run.counts and run.threads and run.threads.get("samples", 0) > 0 and _span(run) > 0:
             sampled[run.k].append(run)
-    ks = sorted(sampled)
-    if len(ks) < 2 or ks[-1] != study.all_k[-1] or any(_span(run) is None for own in sampled.values() for run in own):
+    return dict(sorted(sampled.items())) if len(sampled) > 1 and study.all_k[-1] in sampled else {}
+
+
+def starved_share(study: Study) -> float | None:
+    """The largest share of worker time at a K that went to waiting for a core; None where threads were not sampled."""
+    sampled = sampled_runs(study)
+    return max((_shares(_seconds(runs))[CORE][0] for runs in sampled.values()), default=None)
+
+
+def without_starvation(study: Study) -> Study:
+    """The study with the times that its runs and ranks had taken if no other program had used their cores."""
+    disturbed = {id(run) for runs in sampled_runs(study).values() for run in runs if run.observed.get("disturbed")}
+    rising = study.quantity.higher_is_better
+
+    def quiet(run: Run) -> Run:
+        if id(run) not in disturbed or run.value is None:
+            return run
+        factor = float(quiet_seconds(_worker_seconds(run)).sum()) / (run.k * _span(run))
+        ranks = tuple(_scaled(rank, factor) for rank in run.ranks)
+        return replace(run, value=run.value / factor if rising else run.value * factor, ranks=ranks)
+
+    return replace(study, runs=tuple(quiet(run) for run in study.runs)) if disturbed else study
+
+
+def _scaled(rank: RankRecord, factor: float) -> RankRecord:
+    """All seconds of a rank times a factor."""
+    return replace(
+        rank,
+        seconds=None if rank.seconds is None else rank.seconds * factor,
+        steps=tuple(seconds * factor for seconds in rank.steps),
+        phases={name: seconds * factor for name, seconds in rank.phases.items()},
+        step_phases={name: tuple(s * factor for s in values) for name, values in rank.step_phases.items()},
+    )
+
+
+def quiet_seconds(seconds: FloatArray) -> FloatArray:
+    """Worker-seconds by part as on a quiet machine: none waits for a core, and sleep is as much shorter.
+
+    Where workers wait for cores, they wait for one another too: the sleep that this may cause is taken out.
+    """
+    running, core, disk, idle = seconds
+    slowed = (running + core) / max(running, 1e-9)
+    left = np.array([running, 0.0, disk / slowed, idle / slowed])
+    left[3] = max(left[3] - UNEVEN * core / max(running + core, 1e-9) * left.sum(), 0.0)
+    return left
+
+
+def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
+    """What the threads say of the loss at the largest K; None where two K were not sampled."""
+    sampled = sampled_runs(study)
+    if not sampled:
         return None
-    seconds = {k: np.array([_worker_seconds(run) for run in sampled[k]]) for k in ks}
-    by_k = {k: _shares(seconds[k]) for k in ks}
-    base, last = ks[0], ks[-1]
-    beyond = np.maximum(seconds[last].mean(axis=0) - seconds[base].mean(axis=0) * (last / base if weak else 1.0), 0.0)
-    total = float(beyond.sum())
-    if total <= 0:
-        return None
-    explained, share = _alone(sampled[last], by_k[last][RUNNING][0], total)
-    return ThreadLoss(last, by_k, dict(zip(PARTS, (beyond / total).tolist(), strict=True)), explained, share)
+    base, last = next(iter(sampled)), max(sampled)
+    alone, missing, spans = (np.mean([fact(run) for run in sampled[last]]) for fact in (_alone, _not_there, _span))
+    calm = {k: np.array([_calm(run) for run in sampled[k]]).mean(axis=0) for k in (base, last)}
+    whole = float(calm[last].sum())
+    beyond = np.maximum(calm[last] - calm[base] * (last / base if weak else 1.0), 0.0)
+    total = max(float(beyond.sum()), LEAST_LOSS * whole)
+    lost = dict(zip(PARTS, (beyond / total).tolist(), strict=True))
+    idle = max(float(np.mean([_worker_seconds(run)[3] for run in sampled[last]])), 1e-9)
+    by_chance = last * calm[last][0] / whole * (1.0 - min(calm[last][0] / whole, 1.0)) ** (last - 1)
+    above = max(float(alone / spans) - (float(by_chance) if last > 2 else 0.0), 0.0)
+    by_one = float(np.clip((last - 1) * above * spans / idle, 0.0, 1.2))
+    times = {k: float(calm[k].sum()) / k for k in (base, last)}
+    spins = float(any(run.observed.get("mpi_libraries") for run in sampled[last]))
+    numbers = {
+        "lost running": lost[RUNNING],
+        "lost running, in a library that waits by running": lost[RUNNING] * spins,
+        "lost idle": lost[IDLE],
+        "lost idle, one alone": lost[IDLE] * by_one,
+        "lost idle, only one ever runs": lost[IDLE] * float(alone / spans > ONLY_ONE),
+        "lost idle, workers not there": lost[IDLE] * float(np.clip(missing / idle, 0.0, 1.0)),
+        "lost waiting for a disk": lost[DISK],
+        "lost waiting for a core": lost[CORE],
+        "slower than K0": 0.0 if weak else float(np.clip(np.log2(times[last] / times[base]), 0.0, 1.0)),
+        "growth of running": float(calm[last][0] / calm[base][0] / (last / base if weak else 1.0)) - 1.0,
+    }
+    known = all("alone" in (run.threads or {}) for run in sampled[last])
+    by_k = {k: _shares(_seconds(runs)) for k, runs in sampled.items()}
+    return ThreadLoss(last, by_k, numbers, float(alone / spans) if known else None)
+
+
+def _calm(run: Run) -> FloatArray:
+    seconds = _worker_seconds(run)
+    return quiet_seconds(seconds) if run.observed.get("disturbed") else seconds
+
+
+def _seconds(runs: list[Run]) -> FloatArray:
+    return np.array([_worker_seconds(run) for run in runs])
 
 
 def _shares(seconds: FloatArray) -> dict[str, tuple[float, float, float]]:
@@ -106,26 +179,24 @@ def _shares(seconds: FloatArray) -> dict[str, tuple[float, float, float]]:
     }
 
 
-def _alone(runs: list[Run], running: float, lost: float) -> tuple[float, float | None]:
-    """The part of the lost seconds that a thread running alone explains, and the share of time in which one did."""
-    k, span = runs[0].k, float(np.mean([_span(run) or 0.0 for run in runs]))
-    known = [run.threads["alone"] for run in runs if run.threads and "alone" in run.threads]
-    if len(known) < len(runs):
-        return 0.0, None
-    share = float(np.mean(known)) / span
-    by_chance = k * running * (1.0 - running) ** (k - 1)  # of K threads that run at random, one alone
-    return (float(np.clip((k - 1) * (share - by_chance) * span / lost, 0.0, 1.2)) if k > 2 else 0.35), share
+def _alone(run: Run) -> float:
+    return float((run.threads or {}).get("alone") or 0.0)
 
 
-def _span(run: Run) -> float | None:
-    own = (run.threads or {}).get("span") or run.wall_seconds or run.value
-    return float(own) if own and own > 0 else None
+def _not_there(run: Run) -> float:
+    """Worker-seconds of the workers that do not exist, by the mean number of threads."""
+    return max(run.k - float((run.threads or {}).get("threads") or run.k), 0.0) * _span(run)
 
 
-def _worker_seconds(run: Run) -> list[float]:
+def _span(run: Run) -> float:
+    return float((run.threads or {}).get("span") or run.wall_seconds or run.value or 0.0)
+
+
+def _worker_seconds(run: Run) -> FloatArray:
     """Worker-seconds in the order of PARTS."""
-    states = run.threads or {}
-    running, core, disk = (float(states.get(name) or 0.0) for name in ("running", "runnable", "blocked_io"))
-    whole = run.k * (_span(run) or 0.0)
-    disk = min(disk, max(whole - running - core, 0.0))
-    return [running, core, disk, max(whole - running - core - disk, 0.0)]
+    states, whole = run.threads or {}, run.k * _span(run)
+    parts, left = [], whole
+    for name in ("running", "runnable", "blocked_io"):
+        parts.append(min(float(states.get(name) or 0.0), left))
+        left -= parts[-1]
+    return np.array([*parts, left])

@@ -13,6 +13,7 @@ from scalecurve.diagnosis.causes import (
     ANSWERS,
     MEASUREMENTS,
     PROFILE,
+    Weights,
     answer,
     chances_of,
     held_to_loss,
@@ -23,20 +24,34 @@ from scalecurve.diagnosis.causes import (
 EVEN = dict.fromkeys(ANSWERS, 1 / len(ANSWERS))
 
 
+def used(covered: float, named: float, pair: float = 2.0) -> Weights:
+    return Weights((), np.zeros(0), np.zeros(0), 0.0, covered, named, pair)
+
+
 def test_a_set_holds_the_likeliest_until_they_are_likely_enough_and_one_alone_is_the_cause() -> None:
-    sure = answer({"communication": 0.93, "serial": 0.07}, 0.9, 0.95)
+    sure = answer({"communication": 0.93, "serial": 0.07}, used(0.9, 0.95))
     assert (sure.cause, sure.candidates, sure.probability) == ("communication", ("communication",), 0.93)
-    said = answer({"straggler": 0.4, "communication": 0.57, "serial": 0.03}, 0.9, 0.8)
+    said = answer({"straggler": 0.4, "communication": 0.57, "serial": 0.03}, used(0.9, 0.8))
     assert (said.cause, said.candidates) == ("undetermined", ("communication", "straggler"))
     assert said.probability == pytest.approx(0.97)
 
 
 def test_a_cause_likely_enough_is_named_with_the_others_still_possible_and_a_family_where_its_member_is_open() -> None:
-    likely = answer({"serial": 0.8, "contention": 0.15, "other": 0.05}, 0.9, 0.75)
+    likely = answer({"serial": 0.8, "contention": 0.15, "other": 0.05}, used(0.9, 0.75))
     assert (likely.cause, likely.probability, likely.candidates) == ("serial", 0.8, ("serial", "contention"))
-    waits = answer({"straggler": 0.45, "imbalance": 0.4, "jitter": 0.1, "serial": 0.05}, 0.9, 0.75)
+    waits = answer({"straggler": 0.45, "imbalance": 0.4, "jitter": 0.1, "serial": 0.05}, used(0.9, 0.75))
     assert (waits.cause, waits.candidates) == ("waiting", ("straggler", "imbalance", "jitter"))
     assert waits.probability == pytest.approx(0.95)
+
+
+def test_a_pair_is_stated_with_its_chance_where_no_cause_and_no_family_is_likely_enough() -> None:
+    chances = {"serial": 0.4, "communication": 0.35, "contention": 0.15, "none": 0.1}
+    both = answer(chances, used(0.95, 0.55, 0.7))
+    assert (both.cause, both.stated) == ("serial or communication", ("serial", "communication"))
+    assert both.probability == pytest.approx(0.75)
+    assert len(both.candidates) == 4
+    assert answer(chances, used(0.95, 0.55, 0.8)).stated == ()
+    assert answer({"serial": 0.4, "none": 0.4, "contention": 0.2}, used(0.95, 0.55, 0.7)).stated == ()
 
 
 def test_chances_add_up_and_none_is_impossible() -> None:

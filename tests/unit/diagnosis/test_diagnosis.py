@@ -13,7 +13,6 @@ from bench.bsp_simulator import DESIGN, MECHANISMS, Program, draw
 from bench.bsp_simulator import simulate as measure
 from bench.simulated_studies import CAUSES, Truth, simulate
 from scalecurve.diagnosis import Diagnosis, diagnose
-from scalecurve.diagnosis.causes import FAMILIES
 from scalecurve.errors import InputError
 from scalecurve.findings import warning
 from scalecurve.study import RankRecord, Regime, Run, Study
@@ -39,7 +38,7 @@ def test_the_cause_is_in_the_set_whatever_was_recorded(cause: str, detail: str) 
     result = diagnose(simulate(CLEAR[cause], np.random.default_rng(4), detail=detail))
 
     assert cause in result.candidates
-    assert result.cause in ("undetermined", cause, *(family for family, own in FAMILIES.items() if cause in own))
+    assert cause in result.stated or result.cause == "undetermined"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ def test_phases_without_work_tell_waiting_but_not_for_what(cause: str) -> None:
 def test_a_serial_part_and_contention_cannot_be_told_apart_from_times_alone() -> None:
     result = diagnose(simulate(CLEAR["serial"], np.random.default_rng(4), detail="samples"))
 
-    assert result.cause == "undetermined"
+    assert len(result.stated) != 1
     assert "serial" in result.candidates
 
 
