@@ -11,6 +11,7 @@ import pytest
 
 AXE = Path(os.environ.get("SCALECURVE_AXE", "build/npm/node_modules/axe-core/axe.min.js"))
 HASHES = {
+    "lesson": "#lesson?critical=2000000&P=8192",
     "training": "#training",
     "experts": "#training?model=mixtral-8x7b&measure=run_usd&cluster=own",
     "laws": "#laws?serial=0.1&pinA=serial%3D0.2",

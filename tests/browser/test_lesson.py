@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scalecurve.explorer.export import write_lesson
+from scalecurve.explorer.export import lesson
 from scalecurve.laws.ceiling import ceiling
 
 Open = Callable[..., Any]
@@ -100,7 +100,8 @@ def test_real_layouts_lie_over_the_lesson_and_say_where_they_differ(open_page: O
 
 
 def test_the_lesson_alone_is_one_small_file(browser: Any, tmp_path: Path) -> None:
-    path = write_lesson(tmp_path / "lesson.html")
+    path = tmp_path / "lesson.html"
+    lesson().save(path)
     assert path.stat().st_size < 150_000
     page = browser.new_page()
     page.goto(f"file://{path}")

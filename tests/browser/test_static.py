@@ -18,13 +18,13 @@ READY = "() => (document.documentElement.dataset.asking ?? '0') === '0'"
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One page as a file and one as a folder, with a study."""
-    from scalecurve.explorer.export import write_page
+    """A page with a study, in a folder."""
+    from scalecurve.explorer.export import explore
 
     place = tmp_path_factory.mktemp("static")
     (place / "mine.csv").write_text(CSV)
-    write_page(place / "page.html", place / "mine.csv", regime="strong", models=["llama3-8b"], clusters=["h100-ib400"])
-    write_page(place / "site", models=["llama3-8b"], clusters=["h100-ib400"])
+    page = explore(place / "mine.csv", regime="strong", models=["llama3-8b"], clusters=["h100-ib400"])
+    page.save(place / "page.html")
     return place
 
 
@@ -51,9 +51,8 @@ def opened(browser: Any, folder: Path) -> Iterator[Callable[..., Any]]:
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
 
 
-@pytest.mark.parametrize("name", ["page.html", "site/index.html"])
-def test_training_shows_what_the_command_prints(opened: Callable[..., Any], name: str, tmp_path: Path) -> None:
-    page = opened(name)
+def test_training_shows_what_the_command_prints(opened: Callable[..., Any], tmp_path: Path) -> None:
+    page = opened("page.html")
     page.locator("#tab-training").click()
     page.wait_for_selector("#panel-weak svg[role=img]")
     for batch in ("64M", "1M"):
@@ -122,11 +121,12 @@ def test_it_can_be_embedded_and_shown_in_a_notebook(opened: Callable[..., Any], 
 
 
 def test_nothing_in_a_study_can_end_the_script(opened: Callable[..., Any], folder: Path) -> None:
-    from scalecurve.explorer.export import write_page
+    from scalecurve.explorer.export import explore
 
     (folder / "bad.csv").write_text(
         "gpus,seconds,note\n" + "".join(f"{k},{1 / k},</script><img src=x onerror=hacked=1>\n" for k in (1, 2, 4))
     )
-    write_page(folder / "bad.html", folder / "bad.csv", regime="strong", models=["llama3-8b"], clusters=["h100-ib400"])
+    page = explore(folder / "bad.csv", regime="strong", models=["llama3-8b"], clusters=["h100-ib400"])
+    page.save(folder / "bad.html")
     page = opened("bad.html")
     assert page.evaluate("globalThis.hacked === undefined && !document.querySelector('main img')")

@@ -186,9 +186,8 @@ class SpeedupTable(Result):
         if chance is None:
             return "Single runs give no probability."
         others = [f"{k:,} ({percent(share)})" for k, share in self.bend.neighbours] if self.bend else []
-        return (
-            f"Probability {chance_words(chance)}{'; the limit could also be ' + ', '.join(others) if others else ''}."
-        )
+        instead = f"; the bend could also be at K = {', '.join(others)}" if others else ""
+        return f"Probability {chance_words(chance)}{instead}."
 
     def body(self) -> Document:
         unit = f" ({self.unit})" if self.unit and self.quantity is not Quantity.SECONDS else ""

@@ -92,9 +92,7 @@ def try_command(folder: Path) -> int:
 @click.option("--allow-host", multiple=True, help="A further host name to answer to.")
 @click.option("--regime", help=READING["regime"])
 @click.option("--open/--no-open", "show", default=True, help="Open the browser.")
-@click.option(
-    "--export", type=click.Path(path_type=Path), help="Write a page without a server: a folder, or one .html."
-)
+@click.option("--export", type=click.Path(path_type=Path), help="Write a page without a server, one .html.")
 @click.option("--lesson", is_flag=True, help="With --export: the lesson alone, one .html below 150 kB.")
 @click.option("--models", help="Models of the exported page, as llama3-8b,llama3-70b.")
 @click.option("--clusters", help="Clusters of the exported page, as h100-ib400,a100-ib200.")
@@ -116,21 +114,21 @@ def explore(
     is written with laws and mechanisms live, training computed in advance, and STUDY with its analysis.
     """
     if export is not None:
-        from scalecurve.explorer.export import CLUSTERS, MODELS, write_lesson, write_page
-
-        if lesson:
-            click.echo(f"written: {write_lesson(export)}")
-            return
+        from scalecurve.explorer import export as pages
 
         def progress(done: int, count: int) -> None:
             if done % 16 == 0 or done == count:
                 click.echo(f"planned {done} of {count}", err=True)
 
-        written = write_page(
-            export, study, regime=regime, models=models.split(",") if models else MODELS,
-            clusters=clusters.split(",") if clusters else CLUSTERS, progress=progress,
-        )  # fmt: skip
-        click.echo(f"written: {', '.join(map(str, written))}")
+        if lesson:
+            page = pages.lesson()
+        else:
+            page = pages.explore(
+                study, regime=regime, models=models.split(",") if models else pages.MODELS,
+                clusters=clusters.split(",") if clusters else pages.CLUSTERS, progress=progress,
+            )  # fmt: skip
+        page.save(export)
+        click.echo(f"written: {export}")
         return
     from scalecurve.explorer.server import Address, opening, redirect, serve
 

@@ -1,4 +1,4 @@
-"""The explorer as a page without a server: one HTML file, a folder, or a cell of a notebook.
+"""The explorer as a page without a server: one HTML file, or a cell of a notebook.
 
 Laws and mechanisms compute in the page (`assets/live.js`).  Training comes from a grid that the planner computed, and a
 study with its whole analysis; sliders move over what was computed, so that every number is exact.
@@ -50,6 +50,7 @@ PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>Scalecurve explorer</title>
 <style>{style}</style>
 </head>
@@ -57,6 +58,8 @@ PAGE = """<!doctype html>
 {scripts}
 </html>
 """
+
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 Progress = Callable[[int, int], None]
 
@@ -78,7 +81,10 @@ class ExplorerPage:
 
     def save(self, path: str | Path) -> None:
         """Write the page as one file."""
-        write_atomically(Path(path), self.html.encode())
+        target = Path(path)
+        if target.suffix not in (".html", ".htm") or target.is_dir():
+            raise InputError(Fault("cannot write the page there", str(path), remedy="name a file that ends in .html"))
+        write_atomically(target, self.html.encode())
 
 
 def explore(
@@ -88,49 +94,11 @@ def explore(
     models: Sequence[str] = MODELS,
     clusters: Sequence[str] = CLUSTERS,
     height: int = 900,
+    progress: Progress | None = None,
 ) -> ExplorerPage:
     """The explorer in a notebook: live laws and mechanisms, the planner's grid, and a study with its analysis."""
     if not 1 <= height <= HIGHEST:
         raise InputError(Fault("the height is in pixels", "height", str(height), f"from 1 to {HIGHEST}"))
-    carried = json.dumps(page_data(study, regime=regime, models=models, clusters=clusters))
-    return ExplorerPage(_single_page(carried), height)
-
-
-def write_page(
-    path: str | Path,
-    study: StudyLike | None = None,
-    *,
-    regime: str | None = None,
-    models: Sequence[str] = MODELS,
-    clusters: Sequence[str] = CLUSTERS,
-    progress: Progress | None = None,
-) -> tuple[Path, ...]:
-    """Write the page as one .html file, or into a folder as index.html and data.js; returns what was written."""
-    target = Path(path)
-    if target.exists() and target.is_dir() == (target.suffix == ".html"):
-        hint = "give a folder, or a file that ends in .html"
-        raise InputError(Fault("cannot write the page there", where=str(path), remedy=hint))
-    carried = json.dumps(page_data(study, regime=regime, models=models, clusters=clusters, progress=progress))
-    if target.suffix == ".html":
-        write_atomically(target, _single_page(carried).encode())
-        return (target,)
-    target.mkdir(parents=True, exist_ok=True)
-    scripts = f'<script src="data.js"></script>\n<script>{bundle()}</script>'
-    index, data = target / "index.html", target / "data.js"
-    write_atomically(data, f"globalThis.SCALECURVE = {carried};\n".encode())
-    write_atomically(index, PAGE.format(style=_style(), body=_body(), scripts=scripts).encode())
-    return index, data
-
-
-def page_data(
-    study: StudyLike | None = None,
-    *,
-    regime: str | None = None,
-    models: Sequence[str] = MODELS,
-    clusters: Sequence[str] = CLUSTERS,
-    progress: Progress | None = None,
-) -> dict[str, Any]:
-    """What the page carries: defaults, and every computed answer packed."""
     if not models or not clusters:
         raise InputError(Fault("the page needs a model and a cluster", remedy="name at least one of each"))
     names = [model_preset(name).name for name in models]  # an unknown name is refused before anything is computed
@@ -144,12 +112,14 @@ def page_data(
     limited = {"models": names, "clusters": list(clusters), "batches": list(BATCHES), "frozen": list(FROZEN)}
     everything = {"choices": choices(Nothing()) | limited, "cases": cases, "answers": answers}
     packed = gzip.compress(json.dumps(everything, separators=(",", ":"), default=str).encode(), 9, mtime=0)
-    middle = BATCHES[len(BATCHES) // 2]
-    return {
-        "start": start,
-        "defaults": {"training": {"model": names[0], "cluster": clusters[0], "batch_tokens": middle}},
-        "packed": base64.b64encode(packed).decode(),
-    }
+    usual = {"model": names[0], "cluster": clusters[0], "batch_tokens": BATCHES[len(BATCHES) // 2]}
+    carried = {"start": start, "defaults": {"training": usual}, "packed": base64.b64encode(packed).decode()}
+    return ExplorerPage(_single_page(carried), height)
+
+
+def lesson() -> ExplorerPage:
+    """The lesson alone, below 150 kB, to embed in a course."""
+    return ExplorerPage(_single_page({"start": {}, "defaults": {}}, "lesson.js"))
 
 
 def _planned(models: Sequence[str], clusters: Sequence[str], progress: Progress | None) -> dict[str, Any]:
@@ -181,38 +151,22 @@ def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _single_page(carried: str, root: str = "app.js") -> str:
+def _single_page(carried: dict[str, Any], root: str = "app.js") -> str:
     """The page with its data inside; it may load nothing from anywhere."""
-    policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-    data = carried.replace("<", "\\u003c")  # no text of a study can end the script
-    scripts = f"<script>globalThis.SCALECURVE = {data};</script>\n<script>{bundle(root)}</script>"
-    page = PAGE.format(style=_style(), body=_body(), scripts=scripts)
-    return page.replace("<title>", f"{meta}\n<title>", 1)
-
-
-def _style() -> str:
-    return stylesheet() + _asset("app.css")
-
-
-def _body() -> str:
-    """The body of index.html."""
-    text = _asset("index.html")
-    return text[text.index("<body>") : text.index("</html>")].strip()
+    data = json.dumps(carried).replace("<", "\\u003c")  # no text of a study can end the script
+    body = _asset("index.html")
+    return PAGE.format(
+        policy=POLICY,
+        style=stylesheet() + _asset("app.css"),
+        body=body[body.index("<body>") : body.index("</html>")].strip(),
+        scripts=f"<script>globalThis.SCALECURVE = {data};</script>\n<script>{bundle(root)}</script>",
+    )
 
 
 def _asset(name: str) -> str:
     if name == "laws.js":
         return laws_script()
     return files("scalecurve.explorer").joinpath("assets", *PurePosixPath(name).parts).read_text(encoding="utf-8")
-
-
-def write_lesson(path: str | Path) -> Path:
-    """Write the lesson alone, one file below 150 kB to embed in a course; returns its path."""
-    target = Path(path)
-    page = _single_page(json.dumps({"start": {}, "defaults": {}}), "lesson.js")
-    write_atomically(target, page.encode())
-    return target
 
 
 @cache

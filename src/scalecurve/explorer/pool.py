@@ -157,17 +157,17 @@ async def _exchange(process: Process, name: str, body: bytes) -> Answer:
     """Ask a worker; OSError or IncompleteReadError where it is gone."""
     if process.stdin is None:
         raise OSError("a worker without pipes")
-    process.stdin.write(worker.frame(name, body))
+    process.stdin.write(worker.message(name, body))
     await process.stdin.drain()
     status, content = await _read(process)
     return int(status), content
 
 
 async def _read(process: Process) -> tuple[str, bytes]:
-    """The next frame of a worker."""
+    """The next message of a worker."""
     if process.stdout is None:
         raise OSError("a worker without pipes")
-    size = worker.frame_length(await process.stdout.readexactly(4))
-    if size > worker.MOST_BYTES:
+    head, size = (await process.stdout.readuntil()).decode().split()
+    if int(size) > worker.MOST_BYTES:
         raise OSError("the answer is too large")
-    return worker.split_frame(await process.stdout.readexactly(size))
+    return head, await process.stdout.readexactly(int(size))

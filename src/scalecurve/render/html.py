@@ -72,6 +72,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["visible"] = visible
+    environment.filters["said"] = _said
     environment.globals["picture"] = _inline_picture
     return environment
 
@@ -82,6 +83,13 @@ def visible(text: str) -> str:
     shortened = re.sub(r"\S{201,}", lambda match: match[0][:120] + "…", text)
     cut = shortened if len(shortened) <= LONGEST_TEXT else shortened[:LONGEST_TEXT] + "…"
     return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in cut)
+
+
+def _said(text: str) -> Any:
+    """A sentence in which `this` is code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(visible(text)))))  # noqa: S704 - escaped before
 
 
 def _inline_picture(picture: Picture, prefix: str) -> Any:

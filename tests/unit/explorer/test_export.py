@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scalecurve.errors import InputError
-from scalecurve.explorer.export import ExplorerPage, bundle, write_page
+from scalecurve.explorer.export import ExplorerPage, bundle, explore
 
 
 def test_the_modules_become_one_script_without_imports() -> None:
@@ -24,9 +24,11 @@ def test_the_modules_become_one_script_without_imports() -> None:
 
 def test_unknown_names_are_refused_before_anything_is_computed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nonsense"):
-        write_page(tmp_path / "page.html", models=["nonsense"])
+        explore(models=["nonsense"])
     with pytest.raises(InputError):
-        write_page(tmp_path / "page.html", models=["llama3-8b"], clusters=["nonsense"])
+        explore(models=["llama3-8b"], clusters=["nonsense"])
+    with pytest.raises(InputError, match=r"\.html"):
+        ExplorerPage("").save(tmp_path / "page.pdf")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -326,7 +326,7 @@ class Drawing {
 
   /** The curves that are drawn as lines or points, in pixels. */
   get curves() {
-    return this.spec.series.filter((series) => ["line", "both", "points"].includes(series.kind ?? "line"))
+    return this.spec.series.filter((series) => !["band", "area", "bars"].includes(series.kind ?? "line"))
       .map((series) => series.points.map((point) => ({ x: this.x.place(point.x), y: this.y.place(point.y) })));
   }
 
@@ -483,7 +483,7 @@ class Drawing {
       const [x, y] = [round(this.x.place(mark.x ?? 0)), round(this.y.place(mark.y ?? 0))];
       const color = mark.color ?? "var(--red)";
       const width = mark.label.length * LETTER;
-      const places = [[x + 12, y + 22], [x - 12 - width, y - 10], [x + 12, y - 10], [x - 12 - width, y + 22]];
+      const places = [22, -10, 40, -26, 56].flatMap((down) => [[x + 12, y + down], [x - 12 - width, y + down]]);
       const [wanted, at] = places.find(([from, base]) => from > this.left && from + width < this.right && base < this.bottom && this.isFree(from, from + width, base)) ?? places[0];
       const left = Math.max(this.left + 2, Math.min(wanted, this.right - width));
       return `<circle cx="${x}" cy="${y}" r="8" fill="${color}" stroke="var(--paper)" stroke-width="2"/><g ${HALO}>${text(left, at, mark.label, "start", color)}</g>`;

@@ -61,17 +61,17 @@ export function general(value, digits) {
 /** @param {string} text */
 const trimmed = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
 
-/** Four significant digits, whole numbers whole. @param {number} value */
-function significant(value) {
+/** Significant digits, whole numbers whole. @param {number} value @param {number} [digits] */
+function significant(value, digits = 4) {
   if (value === 0 || !Number.isFinite(value)) return String(value);
-  return trimmed(fixed(value, Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value))))));
+  return trimmed(fixed(value, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value))))));
 }
 
-/** A time as the command line writes it. @param {number} seconds @returns {string} */
-export function formatSeconds(seconds) {
-  for (const [limit, factor, unit] of /** @type {Array<[number, number, string]>} */ ([[1e-6, 1e9, "ns"], [1e-3, 1e6, "us"], [1, 1e3, "ms"], [120, 1, "s"]])) if (seconds < limit) return `${significant(seconds * factor)} ${unit}`;
-  for (const [limit, divisor, unit] of /** @type {Array<[number, number, string]>} */ ([[7200, 60, "min"], [172800, 3600, "h"]])) if (seconds < limit) return `${significant(seconds / divisor)} ${unit}`;
-  return `${significant(seconds / 86400)} d`;
+/** A time as the command line writes it. @param {number} seconds @param {number} [digits] @returns {string} */
+export function formatSeconds(seconds, digits = 4) {
+  for (const [limit, factor, unit] of /** @type {Array<[number, number, string]>} */ ([[1e-6, 1e9, "ns"], [1e-3, 1e6, "us"], [1, 1e3, "ms"], [120, 1, "s"]])) if (seconds < limit) return `${significant(seconds * factor, digits)} ${unit}`;
+  for (const [limit, divisor, unit] of /** @type {Array<[number, number, string]>} */ ([[7200, 60, "min"], [172800, 3600, "h"]])) if (seconds < limit) return `${significant(seconds / divisor, digits)} ${unit}`;
+  return `${significant(seconds / 86400, digits)} d`;
 }
 
 /** Seconds of the unit that `formatSeconds` takes. @param {number} seconds */

@@ -30,6 +30,7 @@ from scalecurve.study.file import json_bytes, set_to_dict, study_to_dict
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.document import Result
     from scalecurve.formats.loading import StudyLike
     from scalecurve.study import Study
 
@@ -203,15 +204,16 @@ def _curves(request: DataRequest) -> dict[str, Any] | None:
     }
 
 
+def _told(request: DataRequest, verb: str, result: Result, options: str = "") -> dict[str, Any]:
+    """A result as the page shows it, and the command that prints it."""
+    return {"html": html_of(result.document()), "commands": [request.command(verb, options)]}
+
+
 def answer_diagnosis(request: DataRequest) -> dict[str, Any]:
     diagnosis = sc.diagnose(request.study)
     material = Material(study=request.study, table=request.table, diagnosis=diagnosis)
-    return {
-        "diagnosis": diagnosis.to_dict(),
-        "html": html_of(diagnosis.document()),
-        "sentences": list(answer(material)),
-        "commands": [request.command("diagnose")],
-    }
+    told = {"diagnosis": diagnosis.to_dict(), "sentences": list(answer(material))}
+    return told | _told(request, "diagnose", diagnosis)
 
 
 def answer_audit(request: DataRequest) -> dict[str, Any]:
@@ -220,20 +222,15 @@ def answer_audit(request: DataRequest) -> dict[str, Any]:
         regime = None if _is_study(request.text) else request.regime
         options = ReadOptions.checked(regime=regime, series=request.curve or None)
         audit = sc.audit(load_claim(path, options=options))
-    return {"audit": audit.to_dict(), "html": html_of(audit.document()), "commands": [request.command("audit")]}
+    return {"audit": audit.to_dict()} | _told(request, "audit", audit)
 
 
 def answer_fits(request: DataRequest) -> dict[str, Any]:
     study = request.study
     fits = sc.fit(study)
-    first, last = study.all_k[0], study.all_k[-1]  # places evenly apart on a logarithmic axis
-    places = [first * (last / first) ** (step / CURVE_POINTS) for step in range(CURVE_POINTS + 1)]
-    return {
-        "fits": fits.to_dict(),
-        "curves": {law.name: fitted_curve(study, law, places) for law in fits.laws[:3]},
-        "html": html_of(fits.document()),
-        "commands": [request.command("fit")],
-    }
+    places = np.geomspace(study.all_k[0], study.all_k[-1], CURVE_POINTS + 1).tolist()
+    curves = {law.name: fitted_curve(study, law, places) for law in fits.laws[:3]}
+    return {"fits": fits.to_dict(), "curves": curves} | _told(request, "fit", fits)
 
 
 def answer_forecast(request: ForecastRequest) -> dict[str, Any]:
@@ -241,21 +238,15 @@ def answer_forecast(request: ForecastRequest) -> dict[str, Any]:
     steps = range(1, request.reach.bit_length() + 1)
     at = sorted({min(largest * 2**step, largest * request.reach) for step in steps})
     forecast = sc.forecast(request.study, at=at, level=FORECAST_LEVEL)
-    return {
-        "bands": [bounds for row in forecast.rows if (bounds := band(row)) is not None],
-        "html": html_of(forecast.document()),
-        "commands": [request.command("forecast", f"--at {','.join(map(str, at))} --level {FORECAST_LEVEL:g}")],
-    }
+    bands = [bounds for row in forecast.rows if (bounds := band(row)) is not None]
+    options = f"--at {','.join(map(str, at))} --level {FORECAST_LEVEL:g}"
+    return {"bands": bands} | _told(request, "forecast", forecast, options)
 
 
 def answer_cost(request: CostRequest) -> dict[str, Any]:
     costs = sc.cost(request.study, request.price, jobs=request.jobs)
-    settings = f"--price {request.price:g} --jobs {request.jobs}"
-    return {
-        "cost": costs.to_dict(),
-        "html": html_of(costs.document()),
-        "commands": [request.command("cost", settings)],
-    }
+    options = f"--price {request.price:g} --jobs {request.jobs}"
+    return {"cost": costs.to_dict()} | _told(request, "cost", costs, options)
 
 
 QUESTIONS = {

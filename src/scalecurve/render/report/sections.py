@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from scalecurve.analysis import SpeedupTable
 from scalecurve.diagnosis.phases import phase_shares, rank_strips
@@ -33,6 +33,7 @@ from scalecurve.render.plots import Picture
 from scalecurve.render.report.material import Material, Part, Refusal
 from scalecurve.study import Regime, Study
 from scalecurve.study.file import count_steps
+from scalecurve.words import workers_text
 
 MOST_RAW = 20_000  # observations carried in the page
 MOST_SHOWN = 12  # observations of each K in the table
@@ -86,6 +87,14 @@ class Section:
         return tuple(content for content in self.contents if isinstance(content, Picture))
 
 
+class Tile(NamedTuple):
+    """A figure that decides, and what it means."""
+
+    name: str
+    value: str
+    meaning: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class StudyPart:
     """One study's part of the page."""
@@ -93,6 +102,7 @@ class StudyPart:
     name: str
     answer: tuple[str, ...]
     sections: tuple[Section, ...]
+    tiles: tuple[Tile, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +112,7 @@ class Page:
     title: str
     subtitle: str
     answer: tuple[str, ...] = ()
+    tiles: tuple[Tile, ...] = ()
     parts: tuple[StudyPart, ...]
     shared: tuple[Section, ...] = ()
 
@@ -122,6 +133,28 @@ class Page:
             yield from (Heading(f"The answer{name}"), Paragraph(" ".join(part.answer)))
             for section in part.sections:
                 yield from (Heading(section.title + name), *section.shown)
+
+
+def tiles_of(material: Material) -> tuple[Tile, ...]:
+    """The largest useful K, the speedup and what a result costs there; nothing where the answer names no such K."""
+    own = material.table
+    useful = [row for row in own.rows if own.bend is None or row.k < own.bend.k][-1:]
+    if material.fault or not useful or (use := workers_text(useful[0].k, own.k_unit)) not in own.answer.decision:
+        return ()
+    row = useful[0]
+    efficiency = f"{row.efficiency.value:.0%}".replace("%", " %")
+    last = Tile("efficiency there", efficiency, f"the curve bends below {own.threshold:.0%}".replace("%", " %"))
+    for priced in getattr(material.cost, "rows", ()):
+        if priced.k == row.k:
+            from scalecurve.planning.tariff import format_money
+
+            bill = format_money(priced.job_cost.value, material.cost.tariff.currency)  # type: ignore[union-attr]
+            last = Tile("cost there", bill, "of one result")
+    return (
+        Tile("largest useful K", use, "the last K measured before the bend"),
+        Tile("speedup there", f"{row.speedup.value:.3g}", f"efficiency {efficiency}"),
+        last,
+    )
 
 
 def sections_of(material: Material) -> tuple[Section, ...]:

@@ -28,6 +28,7 @@ from scalecurve.render.report.sections import (
     curve_title,
     part_section,
     sections_of,
+    tiles_of,
 )
 from scalecurve.study import Study, StudySet
 from scalecurve.study.atomic import write_atomically
@@ -114,6 +115,7 @@ def write_report(
     for source in sources:
         loaded += source.studies.values() if isinstance(source, StudySet) else [source]
     together, title, names = None, None, None
+    compared: tuple[str, ...] = ()
     if len(sources) == 1 and isinstance(sources[0], StudySet):
         title, names = f"{PurePath(sources[0].name).stem}: {len(loaded)} curves", curve_names(sources[0])
     if len(sources) == 1 and isinstance(sources[0], StudySet) and len(set(sources[0].sizes.values())) > 1:
@@ -121,7 +123,9 @@ def write_report(
     elif len(loaded) == 2 and loaded[0].regime is loaded[1].regime:
         from scalecurve.analysis.comparison import compare
 
-        together = part_section("compared", "Compared K by K", attempt(lambda: compare(*loaded)))
+        ratios = attempt(lambda: compare(*loaded))
+        together = part_section("compared", "Compared K by K", ratios)
+        compared = () if isinstance(ratios, Refusal) else ratios.answer.lines()
     if history is not None and not Path(history).is_file():
         remedy = "scalecurve check STUDY --history FILE writes one"
         raise InputError(Fault("there is no such history", value=str(history), remedy=remedy))
@@ -133,7 +137,7 @@ def write_report(
             replace(material, table=replace(material.table, name=name))
             for material, name in zip(materials, names, strict=True)
         ]
-    return write(Path(path), materials, together, title, purpose=purpose, runs=runs)
+    return write(Path(path), materials, together, title, purpose=purpose, runs=runs, compared=compared)
 
 
 def curve_names(studies: StudySet) -> list[str]:
@@ -169,6 +173,7 @@ def write(
     *,
     purpose: str | None = None,
     runs: int | None = None,
+    compared: tuple[str, ...] = (),
 ) -> list[Path]:
     """Write the report of this material and the figures it needs beside it; returns the files written."""
     kind = path.suffix.lstrip(".").lower()
@@ -176,7 +181,7 @@ def write(
         endings = ", ".join(f".{name}" for name in FORMATS)
         hint = f"name the file with one of {endings}"
         raise InputError(Fault("unknown report format", value=path.suffix or path.name, remedy=hint))
-    page = proposal_page(materials, runs) if purpose == "proposal" else page_of(materials, together, title)
+    page = proposal_page(materials, runs) if purpose == "proposal" else page_of(materials, together, title, compared)
     if purpose == "paper":
         page = with_methods(page, materials)
     if purpose is not None and purpose != "proposal":
@@ -226,15 +231,20 @@ def only(page: Page, keys: Sequence[str]) -> Page:
     return replace(page, parts=tuple(parts))
 
 
-def page_of(materials: Sequence[Material], more: Section | None = None, title: str | None = None) -> Page:
+def page_of(
+    materials: Sequence[Material],
+    more: Section | None = None,
+    title: str | None = None,
+    compared: tuple[str, ...] = (),
+) -> Page:
     """The page of a study, or of several; `more` is about all of them: two compared K by K, or T(N, K) of a grid.
 
-    `title` is the name of several curves together; without it, their own names.
+    `title` is the name of several curves together; without it, their own names.  `compared` says how two differ.
     """
     materials = _with_own_names(materials)
     names = [_cut(material.table.name) for material in materials]
     parts = tuple(
-        StudyPart(name=name, answer=answer(material), sections=sections_of(material))
+        StudyPart(name=name, answer=answer(material), sections=sections_of(material), tiles=tiles_of(material))
         for name, material in zip(names, materials, strict=True)
     )
     subtitles: dict[str, int] = {}
@@ -249,7 +259,7 @@ def page_of(materials: Sequence[Material], more: Section | None = None, title: s
         shared = (beside,) if more is None else (beside, more)
     subtitle = " ".join(f"{words}{'' if count == 1 else ' on each curve'}." for words, count in subtitles.items())
     joined = and_list(names) if len(names) <= MOST_NAMED else f"{names[0]} and {len(names) - 1} more curves"
-    whole = _answer_of_all(materials) if len(materials) > MOST_BESIDE else ()
+    whole = _answer_of_all(materials) if len(materials) > MOST_BESIDE else compared
     return Page(title=title or joined, subtitle=subtitle, answer=whole, parts=parts, shared=shared)
 
 
@@ -287,7 +297,9 @@ def _side_by_side(materials: Sequence[Material]) -> Section:
     heads = ["K", *(f"{what}, {LETTERS[i]}" for i in range(len(tables)) for what in ("S", "E"))]
     workers = sorted({k for rows in by_k for k in rows})
     cells = [[str(k), *(cell for rows in by_k for cell in rows.get(k, (None, None)))] for k in workers]
-    caption = "; ".join(f"{LETTERS[i]} = {own.name[:NAME_LENGTH]}" for i, own in enumerate(tables))
+    caption = "; ".join(
+        f"{LETTERS[i]} = {own.name[:NAME_LENGTH]}" for i, own in enumerate(tables) if own.name != LETTERS[i]
+    )
     return Section(key="both", title=title, contents=(*contents, table(heads, cells, caption=caption)))
 
 

@@ -104,8 +104,9 @@ export class LessonView extends View {
     const now = strong(job);
     const first = strong({ ...job, P: now.smallest });
     const fits = job.P >= now.smallest * 0.999;
-    const tiles = [["green ends at P", whole(now.cap), "the cap: up to here replicas share the critical batch; beyond it the model itself must be split further"], [`useful work of each at ${whole(job.P)}`, fits ? percent(now.efficiency) : "does not fit", "useful work of each accelerator, against the smallest cluster that holds the model"], ["cost of the run", fits ? `${dollars(now.usd)} in ${formatSeconds(now.seconds)}` : "-", `at ${dollars(CONSTANTS.price)} for each accelerator and hour`]];
-    this.say(sentences(job, now, first, weak(job)), tiles);
+    const tiles = [["green ends at P", whole(now.cap), "the cap: up to here replicas share the critical batch; beyond it the model itself must be split further"], [`useful work of each at ${whole(job.P)}`, fits ? percent(now.efficiency) : "does not fit", "useful work of each accelerator, against the smallest cluster that holds the model"], ["cost of the run", fits ? `${dollars(now.usd)} in ${formatSeconds(now.seconds, 2)}` : "-", `at ${dollars(CONSTANTS.price)} for each accelerator and hour`]];
+    const ghost = this.before;
+    this.say(sentences(job, now, first, weak(job), ghost && strong(ghost)), tiles);
     this.draw(job, now);
     if (this.formula.closest("details")?.open) this.formula.textContent = Object.entries(STEP_WORDS).map(([name, words]) => `${name} = ${words} = ${short(now[name], 4)}`).join("\n");
     if (this.params.layouts && !this.store.moving) this.overlay(job);
@@ -130,6 +131,7 @@ export class LessonView extends View {
       ],
       zones: [{ from: SMALLEST, to: cap, label: "", color: "var(--green)", wash: true }],
       marks: [{ x: Math.min(now.cap, LARGEST), label: `cap ${whole(now.cap)} (drag)`, param: "critical", factor: job.critical / now.cap, color: "var(--green)" }, { x: job.P, label: `P = ${whole(job.P)}`, param: "P", color: "var(--ink)" }],
+      labels: [{ x: Math.sqrt(from * cap), y: 0.1, text: "cheap: replicas share the batch", color: "var(--green)" }, { x: Math.sqrt(Math.max(from, cap) * LARGEST), y: 0.1, text: "dear: the model is split further", color: "var(--orange)" }],
       handles: job.P >= from ? [{ x: job.P, y: now.efficiency, label: percent(now.efficiency), color: "var(--ink)" }] : [],
     }, tableOf(["P", "strong", "weak", "run", "USD"], table.map(({ one, two }) => [whole(one.P), percent(one.efficiency), percent(two.efficiency), formatSeconds(one.seconds), dollars(one.usd)])), command(job), this.compared(job, rows));
   }
@@ -202,14 +204,15 @@ export class LessonView extends View {
   }
 }
 
-/** @param {Job} job @param {any} now @param {any} first @param {any} loose */
-function sentences(job, now, first, loose) {
+/** @param {Job} job @param {any} now @param {any} first @param {any} loose @param {any} was  before the last change */
+function sentences(job, now, first, loose, was) {
   const model = `A ${billions(job.N)} model with a critical batch of ${short(job.critical)} tokens`;
   if (job.P < now.smallest * 0.999) return [`${model} does not fit on ${whole(job.P)} accelerators; it needs about ${whole(now.smallest)}.`];
   const dearer = now.usd / first.usd - 1;
   const side = now.cap <= now.smallest ? "has no cheap zone: the batch is smaller than the smallest cluster needs" : `is cheap to scale up to ${whole(now.cap)} accelerators`;
   const where = job.P > now.cap * 1.005 ? `${(job.P / now.cap).toPrecision(2)} times as many` : "below it";
   return [`${model} ${side}. At ${whole(job.P)}, ${where}, each does ${percent(now.efficiency)} of what it could, and the run costs ${dearer < 0.005 ? "no more" : `${percent(dearer)} more`} than on ${whole(now.smallest)}.`,
+    ...(was ? [`Before this change green ended at ${whole(was.cap)}${was.cap === now.cap ? " too" : `: the cheap zone is now ${Number((now.cap / was.cap).toPrecision(2))} times as long`}.`] : []),
     `Strong: one model is split further, so each doubling gives less. Weak: a model that grew to ${billions(loose.N)} keeps ${percent(loose.efficiency)} there.`];
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** Training scale: how far more accelerators get one model, what stops them, and what a growing model changes. */
 import { ask, latest } from "../api.js";
-import { el } from "../dom.js";
+import { el, showTable } from "../dom.js";
 import { billions, dollars, formatSeconds, percent, short, whole } from "../format.js";
 import { Panel, tableOf } from "../panel.js";
 import { View, tileList } from "../view.js";
@@ -19,10 +19,12 @@ const COUNTS = Array.from({ length: 15 }, (_, power) => 8 << power);
 const DAYS = [0, 1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 120, 180, 365];
 const BUDGETS = [0, ...[4, 5, 6, 7, 8].flatMap((power) => [1, 1.5, 2, 3, 5, 7].map((digit) => digit * 10 ** power))];
 const BATCHES = Array.from({ length: 16 }, (_, power) => 65536 * 2 ** power).flatMap((size) => [size, size * 1.25, size * 1.5, size * 1.75, size * 1.875]);
+const WORTH = 1.7; // times the useful work that a doubling must give, as the planner's cost-effective P has it
+const RENT = ["GPUs", "run", "USD", "useful", "memory"];
 const COMMUNICATION = ["tensor", "context", "expert", "data", "pipeline", "bubble"];
 const PART_COLORS = /** @type {Record<string, string>} */ ({ tensor: "var(--blue)", context: "var(--sky)", expert: "var(--red)", data: "var(--green)", pipeline: "var(--purple)", bubble: "var(--orange)" });
 const MEASURES = /** @type {Record<string, {label: string, short: string, format: (value: number) => string, scale: "linear" | "log10", max?: number}>} */ ({
-  useful_efficiency: { label: "useful work per accelerator, against the best P", short: "useful efficiency", format: percent, scale: "linear", max: 1 },
+  useful_efficiency: { label: "useful work per accelerator", short: "useful efficiency", format: percent, scale: "linear", max: 1 },
   efficiency: { label: "compute share, 1/(1 + comm_frac)", short: "compute share", format: percent, scale: "linear", max: 1 },
   mfu: { label: "MFU, share of the peak", short: "MFU", format: percent, scale: "linear" },
   tokens_per_second: { label: "tokens per second", short: "tokens/s", format: (value) => short(value), scale: "log10" },
@@ -93,11 +95,12 @@ export class TrainingView extends View {
     this.parts = new Panel("step", "The step at one P", change);
     this.tilesHead = el("summary", { class: "tiles-head" });
     this.facts = el("div");
+    this.rent = el("section", { class: "panel", "aria-label": "Half as many, this many, twice as many" });
     this.figures = el("details", { class: "behind" }, this.tilesHead, this.facts);
     this.formula = el("pre", { class: "formula", tabindex: "0", role: "group", "aria-label": "Formula" });
     this.notes = el("div", { class: "notes" });
     this.lead.append(el("div", { class: "panels" }, this.curve.element, this.grown.element));
-    this.stage.append(this.figures, el("div", { class: "panels" }, this.shares.element, this.parts.element), el("h2", {}, "The formula with these numbers"), this.formula, this.notes);
+    this.stage.append(this.rent, this.figures, el("div", { class: "panels" }, this.shares.element, this.parts.element), el("h2", {}, "The formula with these numbers"), this.formula, this.notes);
     this.choices = this.fill();
     /** What was last computed in full. @type {Record<string, {zones: any[], cheap: number}>} */
     this.kept = {};
@@ -191,10 +194,11 @@ export class TrainingView extends View {
     if (heading) heading.textContent = this.params.grows ? "Strong: one model, the batch chosen at each P" : "Strong: one model, one batch";
     this.drawCurve(this.curve, answers, settings, false);
     const none = !answer.rows.length;
-    for (const element of [this.shares.element, this.parts.element, this.figures, this.formula]) element.hidden = none;
+    for (const element of [this.shares.element, this.parts.element, this.rent, this.figures, this.formula]) element.hidden = none;
     if (none) return;
     const row = this.row(answer);
     this.showTiles(answer, row);
+    this.showRent(answer, row);
     for (const panel of [this.shares, this.parts]) panel.element.classList.toggle("stale", !answer.exact);
     if (!answer.exact) return; // while dragging only the curve and the tiles follow
     this.showShares(answer);
@@ -299,6 +303,23 @@ export class TrainingView extends View {
     this.facts.replaceChildren(tileList(tiles));
   }
 
+  /** What a buyer compares: half as many accelerators, this many, and twice as many. @param {any} answer @param {any} row */
+  showRent(answer, row) {
+    const place = answer.rows.indexOf(row);
+    const near = [place - 1, place, place + 1].filter((at) => answer.rows[at]);
+    const columns = RENT.map((header) => answer.table.columns.findIndex((/** @type {any} */ column) => column.header === header)).filter((at) => at >= 0);
+    const worth = near.slice(1).map((at) => {
+      const [less, more] = [answer.rows[at - 1], answer.rows[at]];
+      const gain = more.speedup / less.speedup;
+      const [times, bills] = [[less, more].map((one) => one.run_seconds), [less, more].map((one) => one.run_usd)];
+      const spent = times[0] && bills[0] ? `: ${formatSeconds(times[0], 3)} becomes ${formatSeconds(times[1], 3)}, ${dollars(bills[0])} becomes ${dollars(bills[1])}` : "";
+      const per = more.gpus / less.gpus;
+      return `${whole(more.gpus)} instead of ${whole(less.gpus)} do ${gain.toFixed(2)} times the work${spent}; ${gain >= WORTH ** Math.log2(per) ? "worth it" : "not worth it"}, if a doubling must give ${WORTH} times.`;
+    });
+    const shown = { columns: columns.map((at) => ({ ...answer.table.columns[at], header: TILES[answer.table.columns[at].header] })), rows: near.map((row) => columns.map((at) => answer.table.rows[row][at])) };
+    this.rent.replaceChildren(el("h2", {}, `Which to rent: ${near.map((at) => whole(answer.rows[at].gpus)).join(", ")}?`), ...worth.map((words) => el("p", {}, words)), showTable(shown));
+  }
+
   /** @param {any} answer */
   showShares(answer) {
     const used = COMMUNICATION.filter((part) => answer.rows.some((/** @type {any} */ row) => row.breakdown[part] > 0));
@@ -332,7 +353,7 @@ export class TrainingView extends View {
     this.notes.dataset.key = key;
     const list = (/** @type {Array<string | HTMLElement>} */ items) => el("ul", {}, ...items.map((item) => el("li", {}, item)));
     this.notes.replaceChildren(
-      el("h2", {}, "What a reader must know"), list(answer.findings.map((/** @type {any} */ one) => `${one.severity}: ${one.message}${one.remedy ? `; ${one.remedy}` : ""}`)),
+      el("h2", {}, "What a reader must know"), list(answer.findings.map((/** @type {any} */ one) => `${one.severity === "info" ? "" : `${one.severity}: `}${one.message}${one.remedy ? `; ${one.remedy}` : ""}`)),
       el("h2", {}, "The critical batch, by paper"), list(answer.laws.map((/** @type {any} */ law) => `${law.name}: ${short(law.value)} tokens (${short(law.low)} to ${short(law.high)}; stated as ${law.definition}). ${law.source}`)),
       el("h2", {}, "What is left out"), list(this.names?.left_out ?? []), el("p", { class: "note" }, `Constants: ${answer.evidence}.`));
   }
@@ -349,7 +370,7 @@ const thousands = (value) => (value >= 1024 && value % 1024 === 0 ? `${value / 1
 
 /** Stretches of P by what a doubling gives there. @param {any[]} rows */
 function gains(rows) {
-  const kinds = [{ least: 1.7, label: "a doubling gives 1.7x or more", color: "var(--green)" }, { least: 1.3, label: "a doubling gives 1.3x to 1.7x", color: "var(--orange)" }, { least: -Infinity, label: "a doubling gives less than 1.3x", color: "var(--red)" }];
+  const kinds = [{ least: WORTH, label: `a doubling gives ${WORTH}x or more`, color: "var(--green)" }, { least: 1.3, label: `a doubling gives 1.3x to ${WORTH}x`, color: "var(--orange)" }, { least: -Infinity, label: "a doubling gives less than 1.3x", color: "var(--red)" }];
   /** @type {Array<{from: number, to: number, label: string, color: string}>} */
   const zones = [];
   rows.slice(1).forEach((row, place) => {
@@ -376,8 +397,8 @@ function headline(answer) {
   const place = answer.rows.findIndex((/** @type {any} */ row) => row.gpus === answer.cost_effective_gpus);
   if (place < 0) return [];
   const cell = (/** @type {string} */ header) => answer.table.rows[place][answer.table.columns.findIndex((/** @type {any} */ column) => column.header === header)].text;
-  return [["largest useful P", cell("GPUs"), "cost-effective: up to here a doubling gives at least 1.7 times the useful work"], [`speedup over ${whole(answer.rows[0].gpus)}`, cell("speedup"), "useful work in the same time, against the smallest P that holds the model"],
-    ["cost of the run, USD", cell("USD"), `it takes ${cell("run")}`]];
+  return [["largest useful P", cell("GPUs"), "cost-effective: up to here a doubling gives at least 1.7 times the useful work"], [`speedup over ${whole(answer.rows[0].gpus)}`, `${short(answer.rows[place].speedup)}x`, "useful work in the same time, against the smallest P that holds the model"],
+    ["cost of the run", dollars(answer.rows[place].run_usd), `it takes ${cell("run")}`]];
 }
 
 /** What the planner is asked: all but what only the page shows. @param {Params} params */
