@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from scalecurve.distributions import ndtri
 from scalecurve.errors import Fault, InputError
 from scalecurve.laws.contract import check_k
 
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:  # `scalecurve law` does without numpy
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+
 POINTS = 500  # of the quadrature; few enough for `distributions` to do without scipy
 FARTHEST = 690.0  # the logit beyond which a share is no number any more
 NEGLIGIBLE = 1e-9  # of the sum: what the last point of a mean that exists may add
@@ -24,6 +26,8 @@ def expected_maximum(k: float, isf: Callable[[Floats], Floats], spares: int = 0)
     The share p above that draw is beta distributed; the trapezoidal rule in the logit of p is exact to about nine
     digits, its points being dense where the density is and reaching as far as shares are numbers.
     """
+    import numpy as np
+
     check_k(k)
     centre, width = math.log(k / (spares + 1)), math.sqrt(1 / k + 1 / (spares + 1))
     first, last = math.asinh((-FARTHEST - centre) / width), math.asinh((FARTHEST - centre) / width)
@@ -44,11 +48,17 @@ def expected_maximum(k: float, isf: Callable[[Floats], Floats], spares: int = 0)
 
 def lognormal_maximum(k: float, sigma: float) -> float:
     """E[max of K] of a lognormal with mean 1 and log-standard-deviation sigma."""
+    import numpy as np
+
+    from scalecurve.distributions import ndtri
+
     return 1.0 if sigma == 0 else expected_maximum(k, lambda p: np.exp(-sigma * ndtri(p) - sigma * sigma / 2.0))
 
 
 def normal_maximum(k: float, spread: float) -> float:
     """E[max of K] of a normal with mean 1 and standard deviation `spread`."""
+    from scalecurve.distributions import ndtri
+
     return expected_maximum(k, lambda p: 1.0 - spread * ndtri(p))
 
 
