@@ -102,12 +102,14 @@ def measured(program: str, folder: Path, python: str) -> Row:
         said, code = f"no answer after {LONGEST_SECONDS} s", -1
     study = json.loads(out.read_text()) if out.exists() else {}
     findings = [item for item in study.get("findings", ()) if item["severity"] != "info"]
+    busy = next((item["evidence"] for item in findings if item["code"] == "disturbed"), {})
     return {
         "command": "scalecurve measure " + text.replace("PYTHON", "python"),
         "said": next((line.strip() for line in said.splitlines() if line.strip()), "nothing"),
         "exit": code,
         "findings": [{name: item[name] for name in ("code", "message", "remedy")} for item in findings],
-        "disturbed": any(item["code"] == "disturbed" for item in findings),
+        "disturbed": bool(busy),
+        "others": busy.get("foreign_cores"),
         "load_before": round(load, 2),
         "seconds": round(time.time() - begin, 1),
         "date": time.strftime("%Y-%m-%d"),
@@ -122,16 +124,18 @@ def page() -> str:
         "",
         "What `scalecurve measure` says of programs as they are installed, each by one command: `python -m",
         "bench.real_programs --record` measures them (bench/real_programs.toml has their input files and servers).",
-        "A row that other processes disturbed says so and asserts nothing; another start measures it again.",
+        "Beside other programs an answer comes from bounds, by how long the job waited for cores; the machine had two",
+        "cores, and `others` is how many of them other programs used. Another start measures such rows again.",
         "",
         f"{len(rows)} programs, {sum(not row['disturbed'] for row in rows.values())} of them undisturbed.",
         "",
-        "| program | command | what it said | findings |",
-        "|---|---|---|---|",
+        "| program | command | what it said | others | findings |",
+        "|---|---|---|---|---|",
     ]
     for name, row in rows.items():
         codes = ", ".join(f"`{item['code']}`" for item in row["findings"]) or "none"
-        cells = (name, f"`{row['command']}`", row["said"], codes)
+        others = f"{row['others']:.1f}" if row.get("others") is not None else ""
+        cells = (name, f"`{row['command']}`", row["said"], others, codes)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -195,7 +195,11 @@ def _answer_after_findings(own: Callable[[Any], Answer | None]) -> Callable[[Any
         if doubt is not None and not self.believes(doubt):
             return Answer(decision=f"{self.REFUSAL}: {doubt.message}.", next=doubt.remedy)
         said = own(self)
-        if said is None or "disturbed" not in codes or "disturbed" in f"{said.decision}{said.confidence}":
+        if said is None or "disturbed" not in codes:
+            return said
+        if any(
+            word in f"{said.decision} {said.confidence}" for word in ("disturbed", "other programs", "quiet machine")
+        ):
             return said
         return replace(said, confidence=" ".join(filter(None, [UNSURE, said.confidence])))
 

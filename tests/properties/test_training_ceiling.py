@@ -98,13 +98,19 @@ def test_a_larger_model_moves_the_cap_to_the_right_and_lifts_the_curve(sizes):
         assert all(after > before - 0.01 for before, after in pairwise(lifted))
 
 
-@pytest.mark.parametrize("size", [7e9, 70e9])
-def test_the_weak_curve_does_not_zigzag(size):
+@pytest.mark.parametrize("cluster", ["h200-ib400", "b200-ib800"])
+def test_on_clusters_and_sizes_that_shaped_no_rule_the_cap_rises_with_the_model_too(cluster):
+    job = {"gpus": (256, 4096, 32768), "batch": "16Mi", "critical_batch": "zhang", "seq": 8192, "axes": COARSE}
+    swept = [plan_training(nearest_shape(size), cluster, **job) for size in (3e9, 20e9, 120e9, 300e9, 2e12)]
+    for values in ([one.cap.accelerators for one in swept], [one.rows[-1].useful_efficiency for one in swept]):
+        assert values == sorted(values)
+
+
+@pytest.mark.parametrize(("size", "cluster"), [(7e9, "h100-ib400"), (70e9, "h100-ib400"), (20e9, "gb200")])
+def test_the_weak_curve_does_not_zigzag(size, cluster):
     """The largest rise after a fall, in points of useful efficiency."""
     job = {"gpus": "256..16384", "batch": "16Mi", "critical_batch": "zhang", "seq": 8192}
-    shares = [
-        100 * row.useful_efficiency for row in plan_training(nearest_shape(size), "h100-ib400", **job, weak=True).rows
-    ]
+    shares = [100 * row.useful_efficiency for row in plan_training(nearest_shape(size), cluster, **job, weak=True).rows]
     lowest, zigzag, highest = shares[0], 0.0, shares[0]
     for share in shares:
         if share > highest:

@@ -112,10 +112,8 @@ def recount(text: str, framework: str, job: TrainingJob) -> float:
 def of_megatron(text: str, job: TrainingJob) -> dict:
     """Megatron-LM: bf16 weights, gradients in fp32 unless reduced in bf16, fp32 copy and two moments, split by the
     distributed optimiser; dropout of 0.1 keeps a byte for every mask unless set to 0."""
-    words = shlex.split(text.replace("\\\n", " "))
-    flag = {
-        word[2:]: words[i + 1] if i + 1 < len(words) else "" for i, word in enumerate(words) if word.startswith("--")
-    }
+    parts = text.replace("\\\n", " ").replace(" pretrain_gpt.py", "").split(" --")
+    flag = {name.strip(): " ".join(shlex.split(value)) for name, _, value in (part.partition(" ") for part in parts)}
     return megatron_values(flag, job)
 
 
@@ -147,8 +145,19 @@ def megatron_values(flag: dict, job: TrainingJob) -> dict:
         "shard": dp // int(flag.get("num-distributed-optimizer-instances", 1)),
         "states": [(2, stage >= 3), (gradient, stage >= 2), (optimizer, stage >= 1)],
         "mode": flag.get("recompute-granularity", "none"), "split": "sequence-parallel" in flag, "logits": 10,
-        "other": 0.85 if not job.model.is_moe else 0.8,
+        "other": of_modules(flag.get("recompute-modules", "core_attn"), job.model),
     }  # fmt: skip
+
+
+def of_modules(modules: str, model: Transformer) -> float:
+    """The share of a layer that is kept: fused attention keeps no scores, so core_attn saves its context only;
+    layernorm saves the two norms' outputs, moe_act what goes into the second product of the experts."""
+    h, heads = model.hidden, model.heads * model.head_size
+    width = (model.top_k or 1) * (model.expert_ffn or 0) + model.shared_ffn if model.experts else model.ffn or 4 * h
+    inside = 2 * (2 * model.heads + 2 * model.groups) * model.head_size + (6 if model.gated else 4) * width
+    saved = 2 * heads * ("core_attn" in modules) + 4 * h * ("layernorm" in modules)
+    saved += 2 * (model.top_k or 1) * (model.expert_ffn or 0) * ("moe_act" in modules)
+    return 1.0 - saved / (8 * h + inside)
 
 
 def of_torchtitan(text: str, job: TrainingJob) -> dict:
@@ -178,7 +187,7 @@ def of_deepspeed(text: str, job: TrainingJob) -> dict:
     return {
         "tp": settings.get("tensor_parallel", {}).get("autotp_size", 1), "pp": 1, "cp": 1, "dp": dp, "ep": 1, "etp": 1,
         "shard": zero.get("mics_shard_size", dp), "micro": micro, "count": count, "chunks": 1,
-        "states": [(2, stage >= 3), (2, stage >= 2), (12, stage >= 1)],
+        "states": [(2, stage >= 3), (2 if stage else 4, stage >= 2), (12, stage >= 1)],  # engine.get_data_types
         "mode": "full" if "activation_checkpointing" in settings else "none", "split": False, "logits": 8, "other": 1.0,
     }  # fmt: skip
 

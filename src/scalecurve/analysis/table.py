@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Self
 
 import numpy as np
@@ -50,7 +51,8 @@ STUDENT = "Student's t on the logarithm of the mean"
 STATISTICS = ("mean", "median")
 LARGEST_FIXED = 1e7
 MOST_RANKED = 100_000  # samples, up to which medians stand beside the means
-_TONES: dict[str, Tone] = {"ok": "good", "below": "bad", "superlinear": "warn"}
+UNDECIDED = "cannot say"
+_TONES: dict[str, Tone] = {"ok": "good", "below": "bad", "superlinear": "warn", UNDECIDED: "warn"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,14 +118,9 @@ class SpeedupTable(Result):
     @property
     def answer(self) -> Answer:
         """How many workers to use, by the rule of the bend."""
-        last, disturbed = self.rows[-1], [row.k for row in self.rows if row.disturbed]
-        if disturbed:
-            listed = ", ".join(map(str, disturbed))
-            return Answer(
-                decision=f"Cannot say where it bends: other programs disturbed the runs at K = {listed}.",
-                reason=f"As measured, efficiency is {percent(last.efficiency.value)} at K = {last.k:,}.",
-                next="measure again on an idle machine",
-            )
+        last = self.rows[-1]
+        if any(row.disturbed for row in self.rows):
+            return self._answer_of_disturbed()
         if self.bend is None:
             use = (
                 f"{'Efficiency holds up to' if is_load(self.k_unit) else 'Use all'} {workers_text(last.k, self.k_unit)}"
@@ -142,6 +139,36 @@ class SpeedupTable(Result):
             reason=f"The speedup peaks at {fastest.speedup.value:.4g} with {workers_text(fastest.k, self.k_unit)}."
             + self._baseline_words(),
             next=self._next_step(self.bend.k),
+        )
+
+    def _answer_of_disturbed(self) -> Answer:
+        """What the bounds of E on a quiet machine decide, or what they leave open."""
+        cores = max(own.evidence.get("foreign_cores", 0.0) for own in self.findings if own.code == "disturbed")
+        others = f"other programs used {cores:.1f} cores" if cores else "other programs disturbed the runs"
+        listed = ", ".join(f"{row.k:,}" for row in self.rows if row.disturbed)
+        rows = [row for row in self.rows if row.k != self.baseline_k]
+        held = list(takewhile(lambda row: row.verdict in ("ok", "superlinear"), rows))
+        good, rest, last = (held or self.rows)[-1 if held else 0], rows[len(held) :], self.rows[-1]
+        use, bounds = workers_text(good.k, self.k_unit), [row for row in rest if row.efficiency.has_interval]
+        if not rest:
+            low, high = (percent(end or 0.0) for end in (good.efficiency.low, good.efficiency.high))
+            there = f"efficiency is {low} to {high} there{self._threshold_words()}"
+            decision = f"Use all {use}: on a quiet machine {there}."
+        elif rest[0].verdict == "below":
+            most, words = percent(rest[0].efficiency.high or 0.0), self._threshold_words()
+            decision = f"Use {use}: even on a quiet machine efficiency is at most {most} at {rest[0].k:,}{words}."
+        elif below := next((row for row in rest if row.verdict == "below"), None):
+            decision = f"The bend lies between K = {good.k:,} and {below.k:,}: {others} at K = {listed}."
+        elif bounds:
+            low, high = (f"{end or 0.0:.2g}x" for end in (bounds[-1].speedup.low, bounds[-1].speedup.high))
+            decision = f"No bend can be named: {others}; K = {bounds[-1].k:,} gives between {low} and {high}."
+        else:
+            decision = f"No bend can be named: {others}, at K = {listed}."
+        return Answer(
+            decision=decision,
+            confidence=f"From how long the job waited for cores: {others} at K = {listed}." if not rest else None,
+            reason=f"As measured, beside other programs, the speedup is {last.speedup.value:.3g} at K = {last.k:,}.",
+            next="the same with `--quiet-below 0.3`, which waits for a quiet machine",
         )
 
     def _baseline_words(self) -> str:
@@ -217,7 +244,7 @@ class SpeedupTable(Result):
             cells += [_fixed(row.relative_speedup, 2)] if relative else []
             cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
             cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
-            words = row.verdict + (" (unsure)" if row.sure is False else "")
+            words = row.verdict + (" (unsure)" if row.sure is False and row.verdict != UNDECIDED else "")
             words += ", oversubscribed" if row.oversubscribed else ""
             words += ", disturbed" if row.disturbed else ""
             rows.append([*cells, Cell(words, _TONES.get(row.verdict, "bad"))])
@@ -304,6 +331,9 @@ class TableBasis:
                 efficiency = quiet_efficiency(share, quiet.get(str(k)), level)
             low, high = efficiency.low, efficiency.high
             sure = None if low is None or high is None else not low < threshold <= high
+            verdict = "superlinear" if (low or 0.0) > 1 else "ok" if share >= threshold else "below"
+            if disturbed & {k, k0} and k != k0:
+                verdict = UNDECIDED if not sure else "ok" if (low or 0.0) >= threshold else "below"
             rows.append(
                 TableRow(
                     k=k,
@@ -314,7 +344,7 @@ class TableBasis:
                     speedup=efficiency.scaled(k),
                     relative_speedup=efficiency.value * k / k0,
                     efficiency=efficiency,
-                    verdict="superlinear" if (low or 0.0) > 1 else "ok" if share >= threshold else "below",
+                    verdict=verdict,
                     sure=True if k == k0 else sure,
                     karp_flatt=serial_fraction(k, k * efficiency.value) if shows_serial else None,
                     oversubscribed=k in oversubscribed,
@@ -342,7 +372,7 @@ def quiet_efficiency(share: float, bounds: Sequence[float] | None, level: float)
     if bounds is None:
         return Estimate(share, method="disturbed")
     low, high = bounds
-    return Estimate(share, min(low, share), max(high, share), level, "bounds from waiting for cores")
+    return Estimate(share, low, high, level, "bounds from waiting for cores")
 
 
 def tabulate(

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from scalecurve.training.answers.evaluation import Evaluation, StepOutcome
     from scalecurve.training.answers.explain import StepExplanation
     from scalecurve.training.answers.plan import Plan
-    from scalecurve.training.exports.config import ExportedConfig
 
 EXPORTS = ("megatron", "torchtitan", "deepspeed", "nemo", "maxtext")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -53,7 +52,7 @@ def plan_options(function: Function) -> Function:
     return function
 
 
-def single_outcome(answer: Plan | Evaluation | StepExplanation) -> StepOutcome:
+def single_outcome(answer: Plan | Evaluation | StepExplanation, request: PlanRequest, framework: str) -> StepOutcome:
     """The one step of an answer; a sweep has one where it was asked at one P or chose one."""
     from scalecurve.training.answers.plan import Plan
 
@@ -62,24 +61,41 @@ def single_outcome(answer: Plan | Evaluation | StepExplanation) -> StepOutcome:
     rows = [row for row in answer.rows if len(answer.rows) == 1 or (answer.choice and row.gpus == answer.chosen_gpus)]
     if len(rows) != 1:
         planned = ", ".join(str(row.gpus) for row in answer.rows)
-        hint = "give one count, --layout, or an objective that chooses"
+        from scalecurve.training.answers.plan import command_of
+
+        hint = command_of(request, gpus=answer.advised.gpus) + f" --export {framework}"
         raise InputError(Fault("a configuration is of one layout", "gpus", planned, hint), subject="export")
     return rows[0].outcome
 
 
-def emit_export(config: ExportedConfig, output: Output) -> None:
+def emit_export(answer: Plan | Evaluation | StepExplanation, request: PlanRequest, name: str, output: Output) -> None:
     """The configuration as it runs, to the terminal or a file; --json adds the settings as values."""
+    from scalecurve.training.exports.config import export_config
+    from scalecurve.training.physics.learning_rate import read_learning_rate
+
+    outcome = single_outcome(answer, request, name)
+    rates = read_learning_rate(request.learning_rate, outcome.job.seq, [outcome.tokens])
+    config = export_config(outcome, name, learning_rate=rates.square_root(outcome.tokens) if rates else None)
     if output.format == "json":
         emit(config, output)
-    elif output.file is not None:
+        return
+    if output.file is not None:
         from scalecurve.study.atomic import write_atomically
 
         write_atomically(output.file, config.text.encode())
     elif not output.quiet:
         print_out(config.text)
-    if output.format != "json":
-        for finding in config.findings:
-            note(finding_text(finding), output)
+    for finding in config.findings:
+        note(finding_text(finding), output)
+
+
+def emit_score(files: tuple[Path, ...], cluster: str | None, anchors: str | None, output: Output) -> None:
+    """The planner against files of measured steps."""
+    from scalecurve.training.answers.score import score
+
+    if not files:
+        raise InputError(Fault("no files of measured steps", "--score", remedy="name one or more CSV files"))
+    emit(score(files, cluster, anchors=anchors), output)
 
 
 def compared(
@@ -114,7 +130,6 @@ def compared(
     metavar="N",
     help="With --score: calibrate on N rows of each source first (seeded), or on the `smallest` P of each model.",
 )
-@click.option("--template", is_flag=True, hidden=True)
 @init_option("FILE")
 @output_options
 def command(
@@ -125,7 +140,6 @@ def command(
     against: str | None,
     score: bool,
     anchors: str | None,
-    template: bool,
     init: bool,
     output: Output,
     **options: object,
@@ -134,43 +148,29 @@ def command(
 
     FILE is a plan.toml with the same names as the options, which win over it; with --score, files of measured steps.
     """
-    if template or init:
-        if template:
-            note("scalecurve: --template is now called --init", output)
+    if init:
         start_file(plan_template() + "\n", files[0] if files else None, output, "plan")
         return
     if score:
-        from scalecurve.training.answers.score import score as compare
-
-        if not files:
-            raise InputError(Fault("no files of measured steps", "--score", remedy="name one or more CSV files"))
-        emit(compare(files, cast("str | None", options.get("cluster") or None), anchors=anchors), output)
+        emit_score(files, cast("str | None", options.get("cluster") or None), anchors, output)
         return
     if len(files) > 1:
-        raise InputError(
-            Fault(
-                "more than one plan.toml",
-                value=" ".join(map(str, files)),
-                remedy="give one file, and options before it",
-            )
-        )
+        several = " ".join(map(str, files))
+        raise InputError(Fault("more than one plan.toml", value=several, remedy="give one file, and options before it"))
     from scalecurve.training.answers.plan import Plan, plan
 
     request = read_request(options, file=files[0] if files else None)
+    if export is not None and request.stack is None:
+        from scalecurve.training.exports.config import FRAMEWORKS
+
+        request = replace(request, stack=FRAMEWORKS[export][0])
     with working("trying layouts", output):
         answer = plan(request)
     if export is not None:
-        from scalecurve.training.exports.config import export_config
-        from scalecurve.training.physics.learning_rate import read_learning_rate
-
-        outcome = single_outcome(answer)
-        rates = read_learning_rate(request.learning_rate, outcome.job.seq, [outcome.tokens])
-        rate = None if rates is None else rates.square_root(outcome.tokens)
-        emit_export(export_config(outcome, export, learning_rate=rate), output)
-        return
-    if why_not is not None or against is not None:
+        emit_export(answer, request, export, output)
+    elif why_not is not None or against is not None:
         emit(compared(answer, request, why_not, against), output)
-        return
-    if plot is not None and not isinstance(answer, Plan):
+    elif plot is not None and not isinstance(answer, Plan):
         raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
-    emit_drawn(answer, plot, output)
+    else:
+        emit_drawn(answer, plot, output)

@@ -8,6 +8,7 @@ other axes; with nodes or threads among the axes K counts cores.
 
 from __future__ import annotations
 
+import math
 import random
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -187,12 +188,15 @@ def run_grid(
         raise
     studies = gathered(settings, sweeps, folder, failed)
     save(studies, output)
-    in_time = settings.max_time is None or world.clock.now() - began < settings.max_time
-    unfinished = any(folder.glob("*.work"))  # a sweep with a launch that failed keeps its journal for `resume`
-    unfinished |= any(finding.code in ENDED_BY_RESUME for finding in studies.findings)
-    if in_time and not unfinished and not settings.keep_files:
+    in_time = world.clock.now() - began < (settings.max_time or math.inf)
+    if in_time and not settings.keep_files and is_finished(studies, folder):
         shutil.rmtree(folder, ignore_errors=True)
     return studies
+
+
+def is_finished(studies: StudySet, folder: Path) -> bool:
+    """Whether nothing is left for `resume`, for which a sweep with a launch that failed keeps its journal."""
+    return not any(folder.glob("*.work")) and not any(item.code in ENDED_BY_RESUME for item in studies.findings)
 
 
 def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Path, failed: dict[str, str]) -> StudySet:

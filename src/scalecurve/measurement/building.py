@@ -149,15 +149,13 @@ def choose_baseline(runs: Sequence[Run], settings: MeasureSettings) -> tuple[Bas
 def means_alone(runs: Sequence[Run], settings: MeasureSettings) -> tuple[dict[str, float], list[Finding]]:
     """Mean seconds on one worker of every program whose answer is that of the job; a wrong answer is a finding."""
     job = next((run for run in runs if run.role == SCALING and run.k == 1 and run.value is not None), None)
-    means, findings = {}, []
+    wrong = {run.role for run in runs if run.value and job is not None and not agree(job, run, settings)}
+    means = {}
     for name in (*sorted(settings.baseline), SCALING):
-        own = [run for run in runs if run.role == name and run.value]
-        times = [run.value for run in own if run.status is RunStatus.OK and run.k == 1 and run.value]
-        if job is not None and not all(agree(job, run, settings) for run in own):
-            findings.append(say("baseline-wrong-answer", candidate=name))
-        elif times:
+        times = [run.value for run in runs if run.k == 1 and run.value and run.counts_as(name)]
+        if times and name not in wrong:
             means[name] = math.fsum(times) / len(times)
-    return means, findings
+    return means, [say("baseline-wrong-answer", candidate=name) for name in sorted(wrong)]
 
 
 def agree(one: Run, other: Run, settings: MeasureSettings) -> bool:

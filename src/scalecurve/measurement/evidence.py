@@ -145,14 +145,12 @@ def _read_worker(path: Path) -> Worker:
 
 def place_not_finite(value: Any, place: str = "") -> str | None:
     """Where plain data holds a number that is NaN, infinite or too large, with that number; None where all are fine."""
-    if isinstance(value, dict):
-        parts = [(f"{place}.{key}" if place else str(key), part) for key, part in value.items()]
-    elif isinstance(value, list):
-        parts = [(f"{place}[{number}]", part) for number, part in enumerate(value)]
-    else:
-        bad = isinstance(value, float | int) and not abs(value) < LARGEST_NUMBER
-        return f"{place} is {str(value)[:20]}" if bad else None
-    return next((text for where, part in parts if (text := place_not_finite(part, where))), None)
+    if isinstance(value, dict | list):
+        named = value.items() if isinstance(value, dict) else enumerate(value)
+        parts = ((f"[{name}]" if isinstance(value, list) else f".{name}", part) for name, part in named)
+        return next((text for name, part in parts if (text := place_not_finite(part, place + name))), None)
+    bad = isinstance(value, float | int) and not abs(value) < LARGEST_NUMBER
+    return f"{place.removeprefix('.')} is {str(value)[:20]}" if bad else None
 
 
 def common_seconds(workers: Sequence[Worker]) -> float:

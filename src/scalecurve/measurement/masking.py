@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
@@ -113,7 +113,8 @@ def masked_words(words: Sequence[str]) -> tuple[str, ...]:
 def masked(data: Any) -> Any:
     """Plain data with the values of secrets replaced, wherever in it they stand again."""
     clean = _masked(data)
-    return _without(clean, tuple(secrets_in(data, clean)))
+    secrets = tuple(secrets_in(data, clean))
+    return _with_texts(clean, lambda text: _hidden(text, secrets))
 
 
 def _masked(data: Any, name: str = "") -> Any:
@@ -121,29 +122,33 @@ def _masked(data: Any, name: str = "") -> Any:
     if isinstance(data, dict):
         return {key: _masked(value, str(key)) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        words = _masked_by_program(data) if all(isinstance(part, str) for part in data) else data
-        return [
-            MASK if isinstance(part, str) and _tells_secret(before, part) else _masked(part)
-            for before, part in zip(("", *data), words, strict=False)
-        ]
-    if not isinstance(data, str):
-        return data
-    return MASK if data and is_secret_name(name) else masked_text(data)
+        return _masked_list(data)
+    if isinstance(data, str):
+        return MASK if data and is_secret_name(name) else masked_text(data)
+    return data
 
 
-def _tells_secret(before: Any, word: str) -> bool:
+def _masked_list(data: Sequence[Any]) -> list[Any]:
+    words = _masked_by_program(data) if all(isinstance(part, str) for part in data) else data
+    pairs = zip(("", *data), words, strict=False)
+    return [MASK if _tells_secret(before, part) else _masked(part) for before, part in pairs]
+
+
+def _tells_secret(before: Any, word: Any) -> bool:
     """Whether the word is the value of the option before it, and that is a secret."""
-    option = isinstance(before, str) and before.startswith("-") and "=" not in before
+    if not (isinstance(before, str) and isinstance(word, str)):
+        return False
+    option = before.startswith("-") and "=" not in before
     return option and is_secret_name(before) and not word.startswith("-") and not _is_a_pass(before, word)
 
 
-def _without(data: Any, secrets: Sequence[str]) -> Any:
-    """Plain data in whose texts the secrets are replaced."""
+def _with_texts(data: Any, change: Callable[[str], str]) -> Any:
+    """Plain data with every text changed."""
     if isinstance(data, dict):
-        return {key: _without(value, secrets) for key, value in data.items()}
+        return {key: _with_texts(value, change) for key, value in data.items()}
     if isinstance(data, list):
-        return [_without(value, secrets) for value in data]
-    return _hidden(data, secrets) if isinstance(data, str) else data
+        return [_with_texts(value, change) for value in data]
+    return change(data) if isinstance(data, str) else data
 
 
 def _hidden(text: str, secrets: Iterable[str]) -> str:

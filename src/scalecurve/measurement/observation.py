@@ -232,32 +232,12 @@ class Observer:
         cpu = math.fsum(usage[0] for _, used in launches for usage in used)
         if self.sampler is not None:  # daemons that a job leaves to themselves, as Ray does, are not waited for
             cpu = max(cpu, self.sampler.seconds["running"])
-        foreign = self._foreign(wall, cpu + own)
-        alone = len(launches) == 1
-        around = (
-            self._around(wall, cpu, swapped) if alone else {"load_before": self.loads[0], "load_during": self.loads[0]}
+        foreign, alone = self._foreign(wall, cpu + own), len(launches) == 1
+        seen = (
+            self._around(wall, cpu, swapped) if alone else dict.fromkeys(("load_before", "load_during"), self.loads[0])
         )
-        return [
-            {
-                "cpu_seconds": cpu if alone else math.fsum(usage[0] for usage in used),
-                "major_faults": sum(int(usage[2]) for usage in used),
-                **(
-                    {"peak_process_bytes": most * KIB}
-                    if (most := max((int(usage[1]) for usage in used), default=0))
-                    else {}
-                ),
-                **(
-                    {}
-                    if foreign is None
-                    else {
-                        "foreign_cpu_seconds": round(foreign * seconds, 3),
-                        "foreign_cores": round(max(0.0, foreign), 3),
-                    }
-                ),
-                **around,
-            }
-            for seconds, used in launches
-        ]
+        told = [used_by(seconds, used, foreign) | seen for seconds, used in launches]
+        return [{**told[0], "cpu_seconds": cpu}] if alone else told
 
     def _around(self, wall: float, cpu: float, swapped: int | None) -> dict[str, Any]:
         """What was seen of one launch from outside."""
@@ -291,6 +271,20 @@ class Observer:
             return {}
         low, high = self.sampler.lost(wall)
         return {"thread_seconds": seconds, "lost_seconds": [round(low, 4), round(high, 4)]}
+
+
+def used_by(seconds: float, used: Sequence[Usage], foreign: float | None) -> dict[str, Any]:
+    """What the processes of a launch used, and others beside them; `foreign` is the latter in cores."""
+    most = max((int(usage[1]) for usage in used), default=0)
+    facts: dict[str, Any] = {
+        "cpu_seconds": math.fsum(usage[0] for usage in used),
+        "major_faults": sum(int(usage[2]) for usage in used),
+    }
+    facts |= {"peak_process_bytes": most * KIB} if most else {}
+    if foreign is None:
+        return facts
+    cores = round(max(0.0, foreign), 3)
+    return facts | {"foreign_cpu_seconds": round(foreign * seconds, 3), "foreign_cores": cores}
 
 
 @cache

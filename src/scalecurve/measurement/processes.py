@@ -69,34 +69,34 @@ class _Watchdog:
         """The answers to a question, after looks at the processes meanwhile; None when the watchdog is gone."""
         roots: list[int] = []
         answers: list[dict[str, Any]] = []
-        ask, answer = self.process.stdin, self.process.stdout
-        if ask is None or answer is None:
-            return None
-        try:
-            ask.write(json.dumps(question).encode() + b"\n")
-            ask.flush()
-        except OSError:
+        answer = self.process.stdout
+        if answer is None or not self.tell(question):
             return None
         poll = select.poll()
         poll.register(answer, select.POLLIN)
-        while True:
+        while len(answers) < len(question):
             if not poll.poll(1000 * observer.next_look()):
                 self.wake()
                 observer.watch(roots, self.process.pid)
-                continue
-            part = os.read(answer.fileno(), watchdog.PART)
-            if not part:
+            elif part := os.read(answer.fileno(), watchdog.PART):
+                *lines, self.text = (self.text + part).split(b"\n")
+                said: list[dict[str, Any]] = [json.loads(line) for line in lines]
+                roots = [pid for one in said for pid in one.get("started", ())] or roots
+                answers += [one for one in said if "started" not in one]
+            else:
                 return None
-            self.text += part
-            while b"\n" in self.text:
-                line, _, self.text = self.text.partition(b"\n")
-                said: dict[str, Any] = json.loads(line)
-                if "started" in said:
-                    roots = said["started"]
-                else:
-                    answers.append(said)
-                if len(answers) == len(question):
-                    return answers
+        return answers
+
+    def tell(self, question: Sequence[dict[str, Any]]) -> bool:
+        """Send a question; False when the watchdog is gone."""
+        if self.process.stdin is None:
+            return False
+        try:
+            self.process.stdin.write(json.dumps(question).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:
+            return False
+        return True
 
     def wake(self) -> None:
         """Continue it where a job or a stranger has stopped it: stopped, it would keep no deadline and end nothing."""

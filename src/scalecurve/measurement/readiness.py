@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scalecurve.document import Answer, Cell, Column, Document, FindingList, Heading, Paragraph, Result, table
-from scalecurve.findings import Finding, info, warning
+from scalecurve.findings import Finding
 from scalecurve.measurement.launchers import LAUNCHERS, launcher_named
 from scalecurve.measurement.machine import machine_facts, real_world
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.schedule import repeats_needed
+from scalecurve.measurement.sentences import say
 from scalecurve.units import format_seconds
 
 QUANTUM_SECONDS = 0.002
@@ -56,7 +57,7 @@ class Readiness(Result):
     def answer(self) -> Answer:
         """Whether to measure here now, and by what."""
         cores, spread = self.machine.get("usable_cores"), self.noise.run_to_run
-        busy = any(finding.code in ("noisy-machine", "busy-machine") for finding in self.findings)
+        busy = any(finding.code in ("noisy-machine", "busy-before") for finding in self.findings)
         decision = f"Measure here up to K = {cores}: the same work varies by {spread:.1%} from run to run."
         if busy:
             decision = f"Wait for a quiet machine: the same work varies by {spread:.1%} from run to run."
@@ -110,20 +111,16 @@ def examine(world: World, *, seconds: float) -> Readiness:
     spread, findings = noise.run_to_run, []
     if spread > NOISY:
         launches = repeats_needed(spread, 0.02, 0.95)
-        text = f"The same work varies by {spread:.1%} between short runs; T within 2 % takes {launches} launches."
-        findings.append(warning("noisy-machine", text, remedy="quiet the machine", run_to_run=spread))
+        findings.append(say("noisy-machine", run_to_run=spread, launches=launches))
     load, cores = machine.get("load_at_start"), machine.get("usable_cores", 1)
     if load is not None and load > QUIET_LOAD * cores:
-        text = f"The load is {load:g} on {cores} cores before anything was started."
-        findings.append(warning("busy-machine", text))
+        findings.append(say("busy-before", load=load, cores=cores))
     if machine.get("governor") not in (None, "performance"):
-        findings.append(info("governor", f"The CPU governor is {machine['governor']}: clocks change with load."))
+        findings.append(say("governor", governor=machine["governor"]))
     if machine.get("smt"):
-        text = "SMT siblings share cores: a worker beyond the physical cores is not a full worker."
-        findings.append(info("smt", text))
+        findings.append(say("smt"))
     if machine.get("cpu_quota_cores"):
-        text = f"A control group limits the CPU to {machine['cpu_quota_cores']:g} cores."
-        findings.append(info("cpu-quota", text))
+        findings.append(say("cpu-quota", cores=machine["cpu_quota_cores"]))
     return Readiness(launchers=missing, machine=machine, noise=noise, findings=tuple(findings))
 
 

@@ -144,12 +144,7 @@ def measure_roofline(
     inside: dict[str, float] = {}
     if compiled is not None:
         method = f"C triad compiled by {compiler} {' '.join(FLAGS[:2])}"
-        for name, capacity in caches.items():  # a triad that fits into half of the cache
-            fits = max(64, capacity // 2 // BYTES_A_WORD)
-            loops = max(1, 20_000_000 // fits // 8)
-            a, b, c = (np.ones(fits) for _ in range(3))
-            best = min(_seconds(partial(triad, a, b, c, loops), tick) for _ in range(3)) / loops
-            inside[name] = BYTES_A_WORD * fits / max(best, 1e-12)
+        inside = {name: _inside_cache(triad, capacity, tick) for name, capacity in caches.items()}
     else:
         method = "numpy triad with out="
         text = "No C compiler here: the bandwidth is numpy's, below what a compiled loop reaches."
@@ -170,6 +165,15 @@ def measure_roofline(
         cache_bandwidths=inside,
         findings=(*findings, *(watch.findings("the ceilings") if watch else ())),
     )
+
+
+def _inside_cache(triad: Triad, capacity: int, tick: Callable[[], float]) -> float:
+    """Bytes per second of a triad that fits into half of a cache, on one thread."""
+    fits = max(64, capacity // 2 // BYTES_A_WORD)
+    loops = max(1, 20_000_000 // fits // 8)
+    a, b, c = (np.ones(fits) for _ in range(3))
+    best = min(_seconds(partial(triad, a, b, c, loops), tick) for _ in range(3)) / loops
+    return BYTES_A_WORD * fits / max(best, 1e-12)
 
 
 def _compiled_triad(compiler: str) -> Triad | None:

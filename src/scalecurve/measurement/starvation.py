@@ -16,26 +16,27 @@ from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Regime, Run
 
 SHARING = 1.1
-"""Others in the same caches and on the same memory slow a job that never waits by about this factor."""
+"""Others in the same caches and on the same memory slow a job that never waits by about this factor; they slow every K
+alike up to this one."""
 COLD = 0.3
 """A job that waits nearly all of its time finds its caches cold whenever it runs: so much more CPU time than quiet."""
 FEWEST_WATCHED = 0.5
-WIDEST = 20.0
-"""Bounds farther apart than this say nothing."""
+LEAST_SECONDS = 1e-6
 WIDEST_SHARE = 5.0
-"""The same of E, which compares two of them."""
+"""Bounds of E farther apart than this say nothing."""
 
 
 @dataclass(frozen=True)
 class QuietRow:
     """One K: the mean value as measured, the share of the time that was lost at least and at most, and the bounds of
-    the value on a quiet machine."""
+    the value on a quiet machine; `needed` bounds the seconds of one run, or of a unit of its rate, without waiting."""
 
     k: int
     value: float
     starved: tuple[float, float]
     low: float
     high: float
+    needed: tuple[float, float]
 
 
 def quiet_rows(runs: Iterable[Run], settings: MeasureSettings) -> dict[int, QuietRow]:
@@ -51,7 +52,7 @@ def quiet_rows(runs: Iterable[Run], settings: MeasureSettings) -> dict[int, Quie
         if len(watched) >= max(1.0, FEWEST_WATCHED * len(all_runs)):
             needed = first * (min(by_k) if settings.regime is Regime.STRONG else k)  # CPU seconds of all K
             rows[k] = _row(k, watched, settings, needed)
-    return {k: row for k, row in rows.items() if row.high < WIDEST * row.low}
+    return rows
 
 
 def cpu_of(runs: Sequence[Run]) -> float:
@@ -72,25 +73,27 @@ def seconds_of(run: Run) -> float:
 
 
 def _row(k: int, runs: Sequence[Run], settings: MeasureSettings, needed: float) -> QuietRow:
-    width = settings.launcher.threads_per_worker or 1
+    width, is_rate = settings.launcher.threads_per_worker or 1, settings.timing.measures_rate
     ends, lost = [], []
     for run in runs:
         seconds, (least, most) = seconds_of(run), run.observed["lost_seconds"]
         least = max(0.0, least - ((run.wall_seconds or 0.0) - seconds))  # the loss outside T may be all of it
-        work = min(max(0.0, cpu_within(run)), needed) / (k * width)
+        work = max(0.0, cpu_within(run)) / (k * width)
         lost.append((least / seconds, min(1.0, most / seconds)))
-        low = min(seconds, max(seconds - most, work)) / (SHARING + COLD * lost[-1][1])
-        high = max(low, seconds - least) * SHARING
-        value = run.value or seconds
-        is_rate = settings.timing.measures_rate
-        ends.append((value * seconds / high, value * seconds / max(low, 1e-9)) if is_rate else (low, high))
+        unit = (run.value or seconds) * seconds if is_rate else 1.0
+        low = min(seconds, max(seconds - most, min(work, needed / (k * width)), LEAST_SECONDS))
+        ends.append((low / unit, max(low, min(seconds, work), seconds - least) / unit))
     low, high = (_edge([pair[place] for pair in ends], settings.level, 2 * place - 1) for place in (0, 1))
     starved = (min(own for own, _ in lost), max(own for _, own in lost))
-    return QuietRow(k, math.fsum(run.value or 0.0 for run in runs) / len(runs), starved, low, high)
+    quiet = low / (SHARING + COLD * starved[1]), high * SHARING
+    least, most = (1 / quiet[1], 1 / quiet[0]) if is_rate else quiet
+    mean = math.fsum(run.value or 0.0 for run in runs) / len(runs)
+    return QuietRow(k, mean, starved, least, most, (low, high))
 
 
 def _edge(values: Sequence[float], level: float, side: int) -> float:
-    """The mean with Student's interval added on one side (+1 above, -1 below); the extreme of fewer than three."""
+    """The mean with Student's interval added on one side (+1 above, -1 below), within the extremes of the runs: each
+    run has bounds of its own."""
     if len(values) < 3:
         return max(values) if side > 0 else min(values)
     from scipy.special import stdtrit
@@ -98,24 +101,21 @@ def _edge(values: Sequence[float], level: float, side: int) -> float:
     n, mean = len(values), math.fsum(values) / len(values)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     moved = mean + side * float(stdtrit(n - 1, (1 + level) / 2)) * spread / math.sqrt(n)
-    return max(moved, max(values)) if side > 0 else max(1e-12, min(moved, min(values)))
+    return min(moved, max(values)) if side > 0 else max(moved, min(values))
 
 
 def quiet_efficiency(rows: Mapping[int, QuietRow], settings: MeasureSettings) -> dict[int, tuple[float, float]]:
-    """Bounds of E at every K but the smallest, from the bounds of both; none where they say nothing."""
+    """Bounds of E at every K but the smallest, from the bounds of both; none where they say nothing.
+
+    What others cost a job that never waits is nearly the same at every K, and no K is faster than K times the first.
+    """
     if not rows:
         return {}
-    first = rows[min(rows)]
-    weak = settings.regime is Regime.WEAK
+    first, grows = rows[min(rows)], settings.regime is Regime.WEAK and not settings.timing.measures_rate
     bounds = {}
     for k, row in rows.items():
-        if k == first.k:
-            continue
-        if settings.timing.measures_rate:
-            low, high = row.low / first.high * first.k / k, row.high / first.low * first.k / k
-        else:
-            grow = 1.0 if weak else first.k / k
-            low, high = grow * first.low / row.high, grow * first.high / row.low
-        if high < WIDEST_SHARE * low:
-            bounds[k] = (low, high)
+        grow = 1.0 if grows else first.k / k
+        low, high = grow * first.needed[0] / row.needed[1] / SHARING, grow * first.needed[1] / row.needed[0] * SHARING
+        if k != first.k and low < 1.0 and high < WIDEST_SHARE * low:
+            bounds[k] = (low, min(high, 1.0))
     return bounds

@@ -9,7 +9,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -158,22 +158,42 @@ def by_queue(settings: MeasureSettings, world: World, *, submit: bool, resume: b
     space = Workspace(settings.output)
     try:
         with space.locked():
-            journal = open_journal(space, settings, world, resume=resume, force=force)
+            journal = begun(space, settings, world, launcher, resume=resume, force=force)
             sweep = _SweepUnderWay(settings, world, launcher, space, journal, lambda progress: None)
-            if not resume and (space.folder / "runs").exists():
-                launcher.abandon(space.folder / "runs", settings, world)
-                shutil.rmtree(space.folder / "runs", ignore_errors=True)
             if submit:
                 sweep.submit_all()
                 return build_study(settings, space, world, pending=dict.fromkeys(journal.begun, "submitted"))
             pending = sweep.collect()
-            study = build_study(settings, space, world, pending=pending)
-            save(study, settings.output)
-            if not pending and next(runs_to_make(settings, journal.made), None) is None and not settings.keep_files:
-                space.remove()
-            return study
+            return saved(journal, world, pending=pending)
     finally:
         world.runner.close()
+
+
+def begun(
+    space: Workspace, settings: MeasureSettings, world: World, launcher: Launcher, *, resume: bool, force: bool
+) -> Journal:
+    """The journal of a sweep, new or continued; jobs of one that is not continued are not ours to wait for."""
+    continued, runs = resume and space.journal.exists(), space.folder / "runs"
+    journal = open_journal(space, settings, world, resume=resume, force=force)
+    if runs.exists() and not continued:
+        launcher.abandon(runs, settings, world)
+        shutil.rmtree(runs, ignore_errors=True)
+    return journal
+
+
+def saved(journal: Journal, world: World, *, pending: Mapping[Planned, str] | None = None) -> Study:
+    """The study of what was measured, written; the work folder is removed where nothing is left for `--resume`."""
+    settings, space = journal.made.settings, journal.space
+    study = build_study(settings, space, world, pending=pending)
+    save(study, space.output)
+    if len(study.samples) == 0 and pending is None:
+        hint = "try again with --resume, or with another command or pattern and --force"
+        raise RunError(f"no launch gave a time ({hint}); the last error: {journal.last_error or 'no run was made'}")
+    failed = any(row.failed for row in journal.made.rows.values())
+    owed = pending or failed or next(runs_to_make(settings, journal.made), None) is not None
+    if not owed and not settings.keep_files:
+        space.remove()
+    return study
 
 
 def run_study(
@@ -218,18 +238,13 @@ def run_sweep(
         raise RunError(f"launcher {launcher.name} cannot be used here: {missing}")
     space = Workspace(output)
     with signals_end_the_sweep() as gate, space.locked():
-        continued = resume and space.journal.exists()
-        journal = open_journal(space, settings, world, resume=resume, force=force)
-        runs = space.folder / "runs"
-        if runs.exists() and not continued:  # of a measurement that is not continued: its jobs are not ours to wait for
-            launcher.abandon(runs, settings, world)
-            shutil.rmtree(runs, ignore_errors=True)
+        journal = begun(space, settings, world, launcher, resume=resume, force=force)
         try:
             try:
                 _SweepUnderWay(settings, world, launcher, space, journal, listener).run()
             finally:
                 gate.closed = True
-                launcher.finish(runs, world)
+                launcher.finish(space.folder / "runs", world)
         except SizeRefused:
             if not any(row.times for row in journal.made.rows.values()):  # leave nothing that is in the way
                 space.remove()
@@ -239,17 +254,7 @@ def run_sweep(
             if isinstance(end, WatchdogLost):
                 raise WatchdogLost(f"{end}; {output} holds what was complete: continue with --resume") from None
             raise
-        study = build_study(settings, space, world)
-        save(study, output)
-        if len(study.samples) == 0:
-            hint = "try again with --resume, or with another command or pattern and --force"
-            last = journal.last_error or "no run was made"
-            raise RunError(f"no launch gave a time ({hint}); the last error: {last}")
-        failed = any(row.failed for row in journal.made.rows.values())
-        complete = not failed and next(runs_to_make(settings, journal.made), None) is None  # nothing for --resume
-        if complete and not settings.keep_files:
-            space.remove()
-    return study
+        return saved(journal, world)
 
 
 def with_server(outcome: LaunchOutcome, server: dict[str, Any]) -> LaunchOutcome:
@@ -315,20 +320,28 @@ class _SweepUnderWay:
         ways: dict[SweepPoint, list[str | None]] = {point: [] for point in points_of(settings) if point not in timed}
         self.began = self.world.clock.now()
         for planned in self.plan():
-            if settings.max_time is not None and self.world.clock.now() - self.began >= settings.max_time:
+            if self.time_left() <= 0:
                 return
             if fail_alike(ways.get(planned.point, ())):
                 continue
             self._report(planned, None)
             run = self.launch_in_quiet(planned)
-            self.journal.add(run)
+            self.add(run)
             self.last = run
             self._report(planned, run)
             ways.setdefault(planned.point, []).append(how_it_failed(run))
             if run.value is None and all(ways.values()) and fail_alike([way for own in ways.values() for way in own]):
                 return
-            if run.order is not None and self.launcher.reattaches and not settings.keep_files:
-                shutil.rmtree(self.space.run_folder(run.order), ignore_errors=True)
+
+    def time_left(self) -> float:
+        """Seconds until `max_time` has passed."""
+        return (self.settings.max_time or math.inf) - (self.world.clock.now() - self.began)
+
+    def add(self, run: Run) -> None:
+        """Save a run; the folder of a job that outlives the tool is not needed any more."""
+        self.journal.add(run)
+        if run.order is not None and self.launcher.reattaches and not self.settings.keep_files:
+            shutil.rmtree(self.space.run_folder(run.order), ignore_errors=True)
 
     def plan(self) -> Iterator[Planned]:
         """The launches that are missing; where they are so short that what is done between them would be felt in T,
@@ -377,8 +390,7 @@ class _SweepUnderWay:
         limit, quiet = self.settings.quiet_below, True
         for attempt in range(1, ATTEMPTS + 1):
             if limit is not None and self.settings.is_local:
-                left = (self.settings.max_time or math.inf) - (self.world.clock.now() - self.began)
-                quiet = wait_for_quiet(self.world, limit, min(PATIENCE_SECONDS, left))
+                quiet = wait_for_quiet(self.world, limit, min(PATIENCE_SECONDS, self.time_left()))
             run = self.launch(planned)
             last = limit is None or not quiet or attempt == ATTEMPTS
             if last or not run.observed.get("disturbed") or run.value is None:
@@ -416,10 +428,7 @@ class _SweepUnderWay:
             job = self.job_of(planned)
             reason = self.launcher.pending(job, self.settings, self.world)
             if reason is None:
-                run = self.launch(planned)
-                self.journal.add(run)
-                if not self.settings.keep_files:
-                    shutil.rmtree(job.folder, ignore_errors=True)
+                self.add(self.launch(planned))
             else:
                 waiting[planned] = reason
                 with (job.folder / PENDING).open("a") as file:
@@ -465,7 +474,11 @@ class _SweepUnderWay:
         beyond = beyond and settings.is_local and not settings.k_is_load
         run = read_run(job, settings, outcome, oversubscribed=beyond, warmup=planned.is_warmup)
         run = self.sizes.after(job, run, outcome, what_the_job_says(job, settings, outcome))
-        observed = dict(run.observed)
+        return self.noted(run, job, setup)
+
+    def noted(self, run: Run, job: LaunchJob, setup: float | None) -> Run:
+        """The run with what the sweep knows of it: the site at first, the load, the set-up; without secrets."""
+        settings, observed = self.settings, dict(run.observed)
         site = observed.pop("site", None)
         if run.status in (RunStatus.OK, RunStatus.WARMUP) and not self.journal.has_site:  # kept with the first run
             site = site or (site_here(job, settings, self.world) if settings.is_local else None)

@@ -1,8 +1,9 @@
 """What the threads of a job do, sampled from outside while it runs: running, waiting for a core, blocked.
 
-The kernel counts for every thread how long it ran and how long it waited for a core (schedstat), so that these two are
-exact; whether a blocked thread waits for a disk or for another thread is its state at the sample.  Samples are so far
-apart that taking them costs less than COST_SHARE of the time.
+The kernel counts for every thread how long it ran and how long it waited for a core (schedstat), a wait when it ends: a
+runnable thread that did not run since the last sample has waited since then.  Whether a blocked thread waits for a disk
+or for another thread is its state at the sample.  Samples are so far apart that taking them costs less than COST_SHARE
+of the time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ SHORTEST_SECONDS = 0.02
 LONGEST_SECONDS = 2.0
 ACTIVE_SHARE = 0.5
 """A thread that ran or waited for a core for more of an interval than this works for the job in it."""
+WHOLE_SHARE = 0.9
+"""One that did so for more than this of a window did not wait for another thread in it."""
+WINDOW_SECONDS = 0.5
 STATES = ("running", "runnable", "blocked_io", "blocked_other", "futex", "alone")
 
 
@@ -55,16 +59,44 @@ def threads_below(root: int) -> Iterator[str]:
                     waiting += map(int, read_small(f"{place}/children").split())
 
 
+class Window:
+    """Intervals in which the same threads worked: how long each ran and how long it waited for a core."""
+
+    def __init__(self, seconds: float, working: dict[str, tuple[float, float]]) -> None:
+        self.seconds, self.working = seconds, working
+        self.least = min((waited for _, waited in working.values()), default=0.0)
+
+    def add(self, interval: float, working: dict[str, tuple[float, float]]) -> bool:
+        """Take in another interval; False where other threads work in it, or this window is long enough."""
+        if working.keys() != self.working.keys() or self.seconds > WINDOW_SECONDS:
+            return False
+        self.seconds += interval
+        self.least += min((waited for _, waited in working.values()), default=0.0)
+        for place, (ran, waited) in working.items():
+            before = self.working[place]
+            self.working[place] = before[0] + ran, before[1] + waited
+        return True
+
+    def lost(self) -> float:
+        """The seconds that waiting for cores cost at least: in each interval what the thread waited that waited least.
+
+        Threads that ran or waited all the time did not wait for each other: the same then holds for the whole window.
+        """
+        whole = all(ran + waited > WHOLE_SHARE * self.seconds for ran, waited in self.working.values())
+        waits = [waited for _, waited in self.working.values()]
+        return max(self.least, min(waits)) if waits and whole else self.least
+
+
 class ThreadSampler:
-    """Seconds of all threads below one process, by what they did; `lost_low` and `lost_high` bound what their waiting
-    for cores cost the job: in each interval at least as much as the working thread that waited least, at most as much
-    as all waited together."""
+    """Seconds of all threads below one process, by what they did; `lost` bounds what their waiting for cores cost: in
+    each window at least what `Window` says, in each interval at most what all threads waited together."""
 
     def __init__(self, root: int, begin: float) -> None:
         self.root = root
-        self.last: dict[str, tuple[int, int]] = {}
+        self.last: dict[str, tuple[int, int, float]] = {}
         self.seconds = dict.fromkeys(STATES, 0.0)
         self.thread_seconds = self.covered = self.lost_low = self.lost_high = 0.0
+        self.window = Window(0.0, {})
         self.samples = 0
         self.moment = begin
         self.pause = SHORTEST_SECONDS
@@ -76,36 +108,48 @@ class ThreadSampler:
     def sample(self) -> None:
         begin, cpu = time.perf_counter(), time.thread_time()
         interval = begin - self.moment
-        now: dict[str, tuple[int, int]] = {}
-        active, waits, all_waited = 0, [], 0.0
+        now: dict[str, tuple[int, int, float]] = {}
+        runnable, working, all_waited = 0, dict[str, tuple[float, float]](), 0.0
         for place in threads_below(self.root):
             counts, stat = read_small(f"{place}/schedstat").split(), read_small(f"{place}/stat")
             state = stat[stat.rfind(b")") + 2 :][:1]
             if len(counts) < 2 or state in (b"", b"Z", b"X"):
                 continue
-            now[place] = int(counts[0]), int(counts[1])
-            before = self.last.get(place, (0, 0))
-            ran, waited = ((new - old) / 1e9 for new, old in zip(now[place], before, strict=True))
-            waited = min(waited, interval)
-            rest = max(0.0, interval - ran - waited) if place in self.last else 0.0
-            self.seconds["running"] += ran
-            self.seconds["runnable"] += waited
-            self.seconds["blocked_io" if state == b"D" else "blocked_other"] += rest
-            if state == b"S" and rest and b"futex" in read_small(f"{place}/wchan"):
-                self.seconds["futex"] += rest
-            active += state == b"R"
-            if ran + waited > ACTIVE_SHARE * interval:
-                waits.append(waited)
+            ran, waited, ahead = self._spent(place, state, int(counts[0]), int(counts[1]), interval)
+            now[place] = int(counts[0]), int(counts[1]), ahead
+            self._add(place, state, ran, waited, max(0.0, interval - ran - waited) if place in self.last else 0.0)
+            runnable += state == b"R"
+            if state == b"R" or ran + waited > ACTIVE_SHARE * interval:
+                working[place] = ran, waited
             all_waited += waited
         if now:
             self.samples += 1
             self.covered += interval
             self.thread_seconds += interval * len(now)
-            self.seconds["alone"] += interval if active == 1 else 0.0
-            self.lost_low += min(waits, default=0.0)
+            self.seconds["alone"] += interval if runnable == 1 else 0.0
+            if not self.window.add(interval, working):
+                self.lost_low += self.window.lost()
+                self.window = Window(interval, working)
             self.lost_high += min(interval, all_waited)
         self.last, self.moment = now, begin
         self.pause = min(LONGEST_SECONDS, max(SHORTEST_SECONDS, (time.thread_time() - cpu) / COST_SHARE))
+
+    def _spent(self, place: str, state: bytes, ran: int, waited: int, interval: float) -> tuple[float, float, float]:
+        """Seconds that a thread ran and waited for a core since the last sample, and by how much its waiting is ahead
+        of what the kernel has told."""
+        ran_before, waited_before, ahead = self.last.get(place, (0, 0, 0.0))
+        told = (waited - waited_before) / 1e9 - ahead
+        waits = state == b"R" and ran == ran_before and place in self.last
+        seconds = interval if waits else min(interval, max(0.0, told))
+        return (ran - ran_before) / 1e9, seconds, seconds - told
+
+    def _add(self, place: str, state: bytes, ran: float, waited: float, rest: float) -> None:
+        """Count what a thread did in an interval; `rest` are the seconds that it slept."""
+        self.seconds["running"] += ran
+        self.seconds["runnable"] += waited
+        self.seconds["blocked_io" if state == b"D" else "blocked_other"] += rest
+        if state == b"S" and rest and b"futex" in read_small(f"{place}/wchan"):
+            self.seconds["futex"] += rest
 
     def facts(self, wall: float, cpu_seconds: float) -> dict[str, float] | None:
         """The seconds of a run of `wall` seconds, those after the last sample included; None without a sample."""
@@ -123,4 +167,5 @@ class ThreadSampler:
         if not self.covered:
             return 0.0, wall
         scale = max(1.0, wall / self.covered)
-        return min(wall, scale * self.lost_low), min(wall, scale * self.lost_high)
+        low = self.lost_low + self.window.lost()
+        return min(wall, scale * low), min(wall, scale * self.lost_high)

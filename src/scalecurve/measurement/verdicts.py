@@ -51,7 +51,8 @@ START_SECONDS = 0.02
 """A process and its libraries start in a few of these; a shorter T is that start."""
 LONG_LAUNCHES = 60.0
 MOSTLY_SETUP = 0.9
-SLOWED_CLOCK = 0.9
+WIDEST = 20.0
+"""Bounds of T farther apart than this say only one thing: how long it takes at most."""
 SIGNIFICANT_Z = 2.58  # two-sided 1 %
 
 
@@ -360,6 +361,8 @@ def _quiet_words(row: QuietRow, share: tuple[float, float] | None, unit: str) ->
     low, high = row.starved
     lost = f"{low:.0%} to {high:.0%}" if high - low >= 0.01 else f"{high:.0%}"
     value = f"{row.low:.4g} to {row.high:.4g} {unit}" if unit else format_seconds_range(row.low, row.high, " to ")
+    if row.high > WIDEST * row.low:  # one end says nothing
+        value = f"at least {row.low:.4g} {unit}" if unit else f"at most {format_seconds(row.high)}"
     measured = f"{row.value:.4g} {unit}" if unit else format_seconds(row.value)
     text = f"K = {row.k} {value} (measured {measured}, {lost} of it waiting for cores)"
     return text if share is None else f"{text}, E {share[0]:.2f} to {share[1]:.2f}"
@@ -481,15 +484,6 @@ def starved(record: Record) -> Iterable[Finding]:
             return
 
 
-def throttled(record: Record) -> Iterable[Finding]:
-    """GPUs that said they were slowed down, and by how much."""
-    slow = [run for run in record.having("gpu") if run.observed["gpu"].get("throttled")]
-    shares = [float(run.observed["gpu"].get("clock_share") or 1.0) for run in slow]
-    if slow and min(shares) < SLOWED_CLOCK:
-        reasons = sorted({why for run in slow for why in run.observed["gpu"]["throttled"]})
-        yield say("throttled", k=ks_of(slow), reasons=reasons, share=min(shares))
-
-
 def debug_build(record: Record) -> Iterable[Finding]:
     signs = debug_signs(record.settings.command, record.settings.env)
     signs += sorted({sign for run in record.good for sign in run.observed.get("debug", [])})
@@ -499,13 +493,19 @@ def debug_build(record: Record) -> Iterable[Finding]:
 
 def boundaries(record: Record) -> Iterable[Finding]:
     """A node or NUMA boundary inside the sweep is part of the curve's shape."""
-    placed = [run for run in record.scaling if run.placement]
-    nodes = record.medians(lambda run: run.placement.nodes if run.placement else None, placed)
-    numa = record.medians(lambda run: len(run.placement.numa_nodes) if run.placement else None, placed)
-    for code, counts in (("node-boundary", nodes), ("numa-node-boundary", numa)):
+    for code, places in (("node-boundary", nodes_of), ("numa-node-boundary", numa_nodes_of)):
+        counts = record.medians(places, record.scaling)
         inside, beyond = [k for k in counts if counts[k] == 1], [k for k in counts if counts[k] > 1]
         if inside and beyond:
             yield say(code, last_inside=max(inside), first_beyond=min(beyond))
+
+
+def nodes_of(run: Run) -> int | None:
+    return run.placement.nodes if run.placement else None
+
+
+def numa_nodes_of(run: Run) -> int | None:
+    return len(run.placement.numa_nodes) if run.placement else None
 
 
 def setup_apart(record: Record) -> Iterable[Finding]:
@@ -517,7 +517,7 @@ RULES: Sequence[Callable[[Record], Iterable[Finding]]] = (
     missing_points, failed_runs, precision_reached, timing_source, rounded_figures, units_mixed, program_changed,
     work_unreported, steady_state, short_steps, start_together, complaints, work_left_over, left_running, cores_heeded,
     workers_heeded, oversubscription, cores_shared, size_of_the_job, disturbed, uses_server, load_unwatched,
-    overlapping, queued, saturation, pinning_kept, starved, throttled, debug_build, boundaries, setup_apart,
+    overlapping, queued, saturation, pinning_kept, starved, debug_build, boundaries, setup_apart,
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import json
+import math
 import os
 import resource
 import select
@@ -139,17 +140,15 @@ def end_all(
     signalled: set[int] = set()
     while True:
         left = living()
-        empty = 0 if left else empty + 1
+        empty = (empty + 1) * (not left)
         elapsed = time.monotonic() - begin
         if none_left() if none_left else empty >= LOOKS:
             return []
         if elapsed > grace + PATIENCE_SECONDS:
             return left
-        if elapsed > grace:
-            send(left, signal.SIGKILL)
-        else:
-            send([pid for pid in left if pid not in signalled], signal.SIGTERM)
-            signalled.update(left)
+        late = elapsed > grace
+        send(left if late else set(left) - signalled, signal.SIGKILL if late else signal.SIGTERM)
+        signalled.update(left)
         time.sleep(PAUSE_SECONDS)
 
 
@@ -314,31 +313,32 @@ class Job:
 
     def wait(self, watched: list[int]) -> str:
         """Wait until all have ended or one has failed (then ""), the deadline has passed, or the tool is gone."""
-        deadline = None if self.timeout is None else self.begin + self.timeout
+        deadline = self.begin + (self.timeout or math.inf)
         poll = select.poll()
-        for handle in (*watched, *(root.handle for root in self.roots)):
-            poll.register(handle, select.POLLIN)
         running = {root.handle: root for root in self.roots}
+        for handle in (*watched, *running):
+            poll.register(handle, select.POLLIN)
         pause = QUIET_SECONDS
-        while True:
-            if deadline is not None:
-                pause = min(pause, max(0.0, deadline - time.perf_counter()))
-            ready = poll.poll(1000 * pause)
+        while running and not any(root.code for root in self.roots):
+            if time.perf_counter() >= deadline:
+                return "late"
+            ready = [handle for handle, _ in poll.poll(1000 * max(0.0, min(pause, deadline - time.perf_counter())))]
             self.end = time.perf_counter()
-            for handle, _ in ready:
+            if not ready:
+                pause = self.look(pause)
+            for handle in ready:
                 if handle in watched:
                     return "gone"
                 poll.unregister(handle)
                 running.pop(handle).collect()
-            if not running or any(root.code for root in self.roots):
-                return ""
-            if deadline is not None and self.end >= deadline:
-                return "late"
-            if not ready:
-                if pause == QUIET_SECONDS:
-                    say({"started": [root.pid for root in self.roots]})
-                reap([root.pid for root in self.roots])
-                pause = 1.0
+        return ""
+
+    def look(self, pause: float) -> float:
+        """Announce the job at the first look, collect its orphans; the seconds until the next look."""
+        if pause == QUIET_SECONDS:
+            say({"started": [root.pid for root in self.roots]})
+        reap([root.pid for root in self.roots])
+        return 1.0
 
 
 def say(*answers: dict[str, Any]) -> None:
@@ -355,25 +355,30 @@ def main() -> None:
     watched = [0]
     with suppress(OSError):  # the tool is gone, or this kernel has no such handles: the end of the input says so
         watched.append(os.pidfd_open(tool))
-    idle = select.poll()
+    environment = as_bytes(dict(os.environ))
+    for requests in questions(tool, watched):
+        answers: list[dict[str, Any]] = []
+        for request in requests:
+            answers.append(Job(request, environment, adopts=adopts).run(watched))
+            if answers[-1]["why"] == "gone":
+                break
+        say(*answers)  # at the end: the tool would otherwise work on the first while the second is timed
+    end_children()
+
+
+def questions(tool: int, watched: list[int]) -> Iterator[list[dict[str, Any]]]:
+    """The questions of the tool, until it is gone."""
+    idle, text = select.poll(), b""
     for handle in watched:
         idle.register(handle, select.POLLIN)
-    text, environment = b"", as_bytes(dict(os.environ))
-    while os.getppid() == tool:
-        if any(handle != 0 for handle, _ in idle.poll()):
-            break
+    while os.getppid() == tool and not any(handle != 0 for handle, _ in idle.poll()):
         part = os.read(0, PART)
         if not part:
-            break
+            return
         text += part
         if text.endswith(b"\n"):
-            requests, text, answers = json.loads(text), b"", []
-            for request in requests:
-                answers.append(Job(request, environment, adopts=adopts).run(watched))
-                if answers[-1]["why"] == "gone":
-                    break
-            say(*answers)  # at the end: the tool would otherwise work on the first while the second is timed
-    end_children()
+            yield json.loads(text)
+            text = b""
 
 
 if __name__ == "__main__":

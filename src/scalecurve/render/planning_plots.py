@@ -41,7 +41,7 @@ MOST_LABELS = 12  # of the commits of a history
 HOLLOW = (Kind.INTERPOLATED, Kind.FORECAST)
 MARK_LINES = {
     "statistical cap": (RED, "--"), "granularity cap": (ORANGE, "-."), "node boundary": (GREY, ":"),
-    "tp or pp forced": (PURPLE, ":"), "all-reduce no longer hidden": (GREY, "--"), "cost-effective scale": (GREEN, "-"),
+    "cost-effective scale": (GREEN, "-"),
 }  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def paint_plan(figure: Figure, plan: Plan) -> None:
     lower.set_ylabel("share")
     log_axis(lower, gpus)
     for mark in plan.marks:
-        if mark.gpus is not None and gpus[0] <= mark.gpus <= gpus[-1]:
+        if gpus[0] <= mark.gpus <= gpus[-1]:
             colour, dash = MARK_LINES[mark.name]
             style: dict[str, Any] = {"color": colour, "linestyle": dash, "linewidth": 1.2, "alpha": 0.9}
             upper.axvline(mark.gpus, label=mark.name, **style)

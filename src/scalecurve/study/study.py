@@ -148,52 +148,6 @@ class Study(Result):
             findings=tuple(findings),
         )
 
-    @classmethod
-    def from_measurements(
-        cls,
-        measurements: Mapping[int, Any] | Iterable[Any],
-        *,
-        regime: Regime | str,
-        k_unit: str | None = None,
-        baseline_k: int | None = None,
-        name: str | None = None,
-        workload: Workload | None = None,
-        setup: Treatment = Treatment.UNKNOWN,
-        node_size: int | None = None,
-        provenance: Provenance | None = None,
-    ) -> Self:
-        """A study from torch.utils.benchmark Measurements (torch itself is not imported).
-
-        K is the key of the mapping (one Measurement or a list for each), or else each Measurement's `num_threads`.
-        """
-        if isinstance(measurements, Mapping):
-            lists = {k: item if isinstance(item, list | tuple) else [item] for k, item in measurements.items()}
-            pairs = [(k, measurement) for k, items in lists.items() for measurement in items]
-        else:
-            pairs = [(getattr(measurement, "num_threads", None), measurement) for measurement in measurements]
-        samples: dict[int, list[float]] = {}
-        for place, (k, measurement) in enumerate(pairs):
-            times = getattr(measurement, "times", None)
-            if not isinstance(k, int) or times is None:
-                remedy = "give torch.utils.benchmark Measurements, or a mapping from K to them"
-                kind = type(measurement).__name__
-                raise InputError(Fault("not a measurement", where=f"item {place + 1}", value=kind, remedy=remedy))
-            samples.setdefault(k, []).extend(float(time) for time in times)
-        titles = {getattr(measurement, "title", None) for _, measurement in pairs}
-        title = titles.pop() if len(titles) == 1 else None
-        return cls.from_samples(
-            samples,
-            regime=regime,
-            k_unit=k_unit or ("workers" if isinstance(measurements, Mapping) else "threads"),
-            baseline_k=baseline_k,
-            name=name or (title if isinstance(title, str) else None),
-            workload=workload,
-            warmup=Treatment.EXCLUDED,
-            setup=setup,
-            node_size=node_size,
-            provenance=provenance or Provenance(tool="torch.utils.benchmark"),
-        )
-
     @cached_property
     def samples(self) -> Samples:
         """Every observation of T(K): failed runs and other programs are left out."""

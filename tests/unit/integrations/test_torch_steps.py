@@ -4,7 +4,6 @@ import pytest
 
 from scalecurve.errors import InputError
 from scalecurve.integrations.torch_steps import LightningSteps, StepRecorder, study_of
-from scalecurve.study import Study
 
 
 class Clock:
@@ -92,18 +91,3 @@ def test_the_profiler_goes_along_step_by_step() -> None:
     run(StepRecorder(warmup=1, active=2, profiler=profiler, clock=clock), clock, [1, 1, 1])
 
     assert profiler.calls == ["enter", "step", "step", "step", "exit"]
-
-
-def test_measurements_of_torch_benchmark() -> None:
-    pytest.importorskip("torch")
-    from torch.utils.benchmark import Timer
-
-    timers = [Timer("x.sum()", "import torch; x = torch.ones(64)", num_threads=k).timeit(20) for k in (1, 2)]
-    study = Study.from_measurements(timers, regime="strong")
-    assert study.all_k == (1, 2)
-    assert study.k_unit == "threads"
-    assert study.samples.at(1).tolist() == timers[0].times
-    by_key = Study.from_measurements({4: timers[0], 8: timers}, regime="weak")
-    assert [len(by_key.samples.at(k)) for k in (4, 8)] == [1, 2]
-    with pytest.raises(InputError, match="not a measurement"):
-        Study.from_measurements([3.5], regime="strong")

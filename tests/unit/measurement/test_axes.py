@@ -186,4 +186,4 @@ def test_the_rows_that_a_finding_names_are_in_cores_as_the_curve_is(tmp_path):
     table = sc.tabulate(study)
     assert [(row.k, row.disturbed) for row in table.rows] == [(2, True), (4, True)]
     assert table.bend is None
-    assert table.answer.decision.startswith("Cannot say")
+    assert table.answer.decision.startswith("No bend can be named")

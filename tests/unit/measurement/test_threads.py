@@ -76,3 +76,26 @@ def test_what_waiting_for_a_core_cost_lies_between_the_least_and_all_of_it(monke
 def test_all_waiting_together_costs_no_more_than_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     sampler = states(monkeypatch, {"a": ("R", 0.2, 0.8), "b": ("R", 0.1, 0.9)})
     assert sampler.lost(1.0) == pytest.approx((0.8, 1.0))
+
+
+def test_threads_that_never_block_lose_what_the_one_that_waited_least_waited_in_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threads, "WINDOW_SECONDS", 9.0)
+    sampler = states(
+        monkeypatch,
+        {"a": ("R", 1.0, 0.0), "b": ("R", 0.0, 1.0)},
+        {"a": ("R", 1.0, 1.0), "b": ("R", 1.0, 1.0)},
+    )
+    assert sampler.lost(2.0) == pytest.approx((1.0, 2.0))
+
+
+def test_a_wait_that_has_not_ended_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = states(
+        monkeypatch,
+        {"a": ("R", 1.0, 0.0)},
+        {"a": ("R", 1.0, 0.0)},
+        {"a": ("R", 1.5, 1.5)},
+    )
+    assert sampler.lost(3.0) == pytest.approx((1.5, 1.5))
+    assert sampler.seconds["blocked_other"] == 0.0

@@ -84,7 +84,7 @@ class Local(Launcher):
         return replace(run_together(commands, job, world), placement=placement)
 
 
-class Ssh(Launcher):
+class Ssh(Local):
     """K processes on the hosts of the settings, each by one ssh; they share the folder of the study.
 
     The remote side gets a terminal without its conversions, so that its processes end with the connection.
@@ -95,21 +95,19 @@ class Ssh(Launcher):
     def missing(self, world: World) -> str | None:
         return None if shutil.which("ssh") else "no ssh on the path"
 
-    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        hosts, per_host = settings.launcher.hosts, settings.launcher.workers_per_node or 1
-        if not hosts:
+    def commands(self, job: LaunchJob, settings: MeasureSettings, world: World) -> list[Command]:
+        if not settings.launcher.hosts:
             hint = 'set hosts = ["node1", "node2"] in [launcher]'
             raise InputError(Fault("no host is given", where="launcher.hosts", remedy=hint))
-        places = [hosts[rank // per_host % len(hosts)] for rank in range(job.k)]
         env = worker_env(job, settings) | {probe.SIZE: str(job.k), probe.MEET: str(job.k)}
         start, words = (*SSH, *settings.launcher.extra), arguments(job, settings)
-        commands = [
+        return [
             Command(argv=(*start, host, remote_line(words, {**env, probe.RANK: str(rank)}, settings)))
-            for rank, host in enumerate(places)
+            for rank, host in enumerate(self.places(job, settings))
         ]
-        used = tuple(dict.fromkeys(places))
-        placement = Placement(ranks=job.k, threads_per_rank=job.threads, nodes=len(used), hosts=used)
-        return replace(without_usage(run_together(commands, job, world)), placement=placement)
+
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        return without_usage(super().launch(job, settings, world))
 
 
 def remote_line(argv: tuple[str, ...], env: dict[str, str], settings: MeasureSettings) -> str:

@@ -195,13 +195,9 @@ def final_state(number: str, world: World) -> str:
 
 def accounted(number: str, world: World) -> dict[str, Any]:
     """State, elapsed seconds, peak memory and energy of a job and its steps from sacct; empty without accounting."""
-    fields = "State,ElapsedRaw,MaxRSS,ConsumedEnergyRaw"
-    query = ["sacct", "--noheader", "--parsable2", f"--format={fields}", f"--jobs={number}", "--noconvert"]
-    rows: list[list[str]] = []
     for attempt in range(PATIENCE_POLLS + 1):  # the accounts are written a moment after the job has ended
         world.clock.sleep(0.3 * bool(attempt))
-        code, text = world.runner.capture(query, timeout=60)
-        rows = [] if code else [line.split("|") for line in text.splitlines() if line.count("|") == 3]
+        rows = accounts_of(number, world)
         if not rows or rows[0][0] not in ("RUNNING", "PENDING", "COMPLETING"):
             break
     if not rows:
@@ -214,3 +210,11 @@ def accounted(number: str, world: World) -> dict[str, Any]:
         "peak_process_bytes": peak or None,
     }
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def accounts_of(number: str, world: World) -> list[list[str]]:
+    """State, elapsed seconds, peak bytes and joules of a job and of each of its steps, as sacct writes them."""
+    fields = "State,ElapsedRaw,MaxRSS,ConsumedEnergyRaw"
+    query = ["sacct", "--noheader", "--parsable2", f"--format={fields}", f"--jobs={number}", "--noconvert"]
+    code, text = world.runner.capture(query, timeout=60)
+    return [] if code else [line.split("|") for line in text.splitlines() if line.count("|") == 3]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scalecurve.document import Answer, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Answer, Column, Document, FindingList, Paragraph, Result, Table, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.training.answers.curve import PlanRow
 from scalecurve.training.answers.evaluation import StepOutcome, evaluate_layout
-from scalecurve.training.answers.plan import Plan, short_sentence
+from scalecurve.training.answers.plan import MINOR, Plan, field, short_sentence, short_split
 from scalecurve.training.inputs.layout import LayoutLike
 from scalecurve.training.inputs.transformer import Transformer
-from scalecurve.units import format_count, format_memory, format_seconds, seconds_alike
+from scalecurve.units import format_memory, format_seconds, seconds_alike
 
 WORDS = {  # a term of the step: what a layout loses there
     "compute": "smaller or slower matrix products", "recompute": "recomputation",
@@ -74,29 +75,28 @@ class LayoutComparison(Result):
         return f"It {times}, most of it by {loss}."
 
     def body(self) -> Document:
-        both = (self.best, self.other)
-        steps = [
-            (name, *(format_seconds(one.breakdown[name]) for one in both), _signed(seconds, format_seconds))
-            for name, seconds in self.seconds_lost.items()
-            if any(one.breakdown[name] > 0 for one in both)
+        seconds = [
+            *((name, self.best.breakdown[name], self.other.breakdown[name]) for name in self.seconds_lost),
+            ("step", self.best.seconds, self.other.seconds),
         ]
-        steps.append(("step", *(format_seconds(one.seconds) for one in both), f"{100 * self.slower:+.1f} %"))
         sizes = [
-            (name, *(format_memory(one.memory[name]) for one in both), _signed(size, format_memory))
-            for name, size in self.bytes_more.items()
-            if any(one.memory[name] > 0 for one in both)
+            *((name, self.best.memory[name], self.other.memory[name]) for name in self.bytes_more),
+            ("memory", self.best.memory_bytes, self.other.memory_bytes),
         ]
-        more = self.other.memory_bytes - self.best.memory_bytes
-        sizes.append(("memory", *(format_memory(one.memory_bytes) for one in both), _signed(more, format_memory)))
-        columns = ["", "best", "this", "difference"]
         return Document(
             f"{self.other.layout.short()} against {self.best.layout.short()} on {self.best.gpus} accelerators",
-            (table(columns, steps), table(columns, sizes), FindingList(self.findings)),
-        )
+            (differences(seconds, format_seconds), FindingList(self.findings)), (differences(sizes, format_memory),),
+        )  # fmt: skip
 
 
-def _signed(value: float, write: Any) -> str:
-    return "0" if value == 0 else f"{'+' if value > 0 else '-'}{write(abs(value))}"
+def differences(rows: Sequence[tuple[str, float, float]], write: Callable[[float], str]) -> Table:
+    """What two layouts take of each thing that either takes, and by how much the second takes more."""
+    lines = [
+        (name, write(best), write(other), f"{'-' if other < best else '+'}{write(abs(other - best))}")
+        for name, best, other in rows
+        if best > 0 or other > 0
+    ]
+    return table(["", "best", "this", "difference"], lines)
 
 
 def why_not(plan: Plan, layout: LayoutLike) -> LayoutComparison:
@@ -166,42 +166,36 @@ class ClusterComparison(Result):
     def records(self) -> list[dict[str, Any]]:
         return [
             {
-                "gpus": row.gpus,
-                "layout": row.outcome.layout.short(),
-                "other_layout": other.outcome.layout.short(),
-                "step_seconds": row.step_seconds,
-                "other_step_seconds": other.step_seconds,
-                "speed_ratio": row.step_seconds / other.step_seconds,
-                "run_usd": row.run_usd,
+                "gpus": row.gpus, "layout": row.outcome.layout.short(), "other_layout": other.outcome.layout.short(),
+                "step_seconds": row.step_seconds, "other_step_seconds": other.step_seconds,
+                "speed_ratio": other.useful_work / row.useful_work, "run_usd": row.run_usd,
                 "other_run_usd": other.run_usd,
                 "cost_ratio": other.run_usd / row.run_usd if row.run_usd and other.run_usd else None,
             }
             for row, other in self.pairs
-        ]
+        ]  # fmt: skip
 
     def body(self) -> Document:
         one, two = self.names
-        of_step = seconds_alike(plan.step_seconds for pair in self.pairs for plan in pair)
+        of_run = seconds_alike(plan.run_seconds for pair in self.pairs for plan in pair)
+        split, run, usd = (
+            field("outcome.layout", short_split),
+            field("run_seconds", of_run),
+            field("run_usd", "{:,.0f}"),
+        )
         columns = [
-            Column("GPUs"), Column(f"layout on {one}", "left", rank=2), Column(f"layout on {two}", "left", rank=1),
-            Column("step"), Column("step there"), Column("speed there"), Column("MFU", rank=4),
-            Column("MFU there", rank=3), Column("tokens/s there", rank=5), Column("USD"), Column("USD there"),
+            Column("GPUs"), Column(f"split on {one}", "left", rank=2), Column(f"split on {two}", "left", rank=1),
+            Column("run"), Column("run there"), Column("speed there"), Column("USD"), Column("USD there"),
         ]  # fmt: skip
         lines = [
-            (
-                f"{row.gpus:,}", row.outcome.layout.short(), other.outcome.layout.short(),
-                of_step(row.step_seconds), of_step(other.step_seconds),
-                f"{row.step_seconds / other.step_seconds:.2f}x", f"{100 * row.mfu:.1f}%", f"{100 * other.mfu:.1f}%",
-                format_count(other.outcome.tokens_per_second),
-                *(None if each.run_usd is None else f"{each.run_usd:,.0f}" for each in (row, other)),
-            )
+            (f"{row.gpus:,}", split(row), split(other), run(row), run(other),
+             f"{other.useful_work / row.useful_work:.2f}x", usd(row), usd(other))
             for row, other in self.pairs
         ]  # fmt: skip
-        batch = Paragraph(
-            f'global batch {self.first.batch.sentence}; "there" is {two}; a ratio of speeds is known within a factor '
-            f"of {self.ratio_factor:.2f} (90 %)"
-        )
-        return Document(f"{one} and {two}", (batch, table(columns, lines), FindingList(self.findings)))
+        minor = tuple(note for note in self.findings if note.code in MINOR)
+        said = FindingList(tuple(note for note in self.findings if note not in minor))
+        batch = Paragraph(f'{self.first.batch_choice.sentence}; "there" is {two}; speed is in useful work')
+        return Document(f"{one} and {two}", (table(columns, lines), said), (batch, FindingList(minor)))
 
 
 def compare_clusters(first: Plan, second: Plan) -> ClusterComparison:

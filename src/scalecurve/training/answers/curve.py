@@ -34,10 +34,10 @@ from scalecurve.training.search.search import (
     search,
 )
 from scalecurve.units import format_count, format_seconds
+from scalecurve.words import chance_words
 
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 PAYS = 1.7  # a doubling that gives less than this is not worth its price
-SHOWS = 0.02  # gradient traffic counts as exposed from this share of the step
 SURE = 0.9  # probability from which a deadline counts as met
 STATE_BYTES = 14.0  # bytes of a parameter in a checkpoint: bf16 weights, fp32 copy and two moments
 FROZEN_SAVES = 1.5  # times the rate that adapters may reach, since they need no gradients by weight
@@ -52,6 +52,11 @@ class Optimal:
     loss: float
     seconds: float
     law: str
+
+    @property
+    def words(self) -> str:
+        """`loss 1.929 after 640B tokens in 30 d`."""
+        return f"loss {self.loss:.3f} after {format_count(self.tokens)} tokens in {format_seconds(self.seconds)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,8 +141,9 @@ def grown_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> list
     for count in counts:
         own, largest = task, terms.choice.largest.sequences
         if start is not None:
-            tried = []
-            for model, more in grown_models(task.model, count / start):
+            tried, models = [], grown_models(task.model, count / start)
+            least = uses[-1].task.model.parameters  # with more accelerators no model is smaller
+            for model, more in [each for each in models if each[0].parameters >= least] or models:
                 grown, most = replace(task, model=model, tokens_growth=more), even_batch(largest * more)
                 [best] = choose_batches(grown, [count], most, terms.critical_sequences(grown))
                 tried.append((terms.useful_rate(grown, best) * model.active_parameters, grown, most))
@@ -189,6 +195,12 @@ class PlanRow(JsonRecord):
         return self.outcome.mfu
 
     @property
+    def words(self) -> str:
+        """`P 512 (2.29 d, 80,302 USD)`."""
+        price = "" if self.run_usd is None else f", {self.run_usd:,.0f} USD"
+        return f"P {self.gpus:,} ({format_seconds(self.run_seconds or 0.0)}{price})"
+
+    @property
     def statistical_efficiency(self) -> float:
         """1 / (1 + B/B_crit): the share of tokens that a small batch would have needed too."""
         return 1.0 / self.tokens_factor
@@ -231,10 +243,10 @@ class PlanRow(JsonRecord):
         """Seconds of exactly the tokens stated, whatever they are worth at this batch."""
         return self.seconds_for(self.raw_tokens)
 
-    def chance_within(self, seconds: float) -> float | None:
-        """The probability that the run ends within these seconds, from the interval of its step."""
-        if self.run_seconds is None:
-            return None
+    def chance_within(self, seconds: float | None) -> float:
+        """The probability that the run ends within these seconds, from the interval of its step; 1 without a limit."""
+        if self.run_seconds is None or seconds is None:
+            return 1.0
         spread = self.outcome.half_width / 1.645
         return 0.5 * (1.0 + math.erf(math.log(seconds / self.run_seconds) / (spread * math.sqrt(2.0))))
 
@@ -246,6 +258,11 @@ class PlanRow(JsonRecord):
     @property
     def run_usd(self) -> float | None:
         return self.outcome.job.cluster.dollars(self.gpus, self.run_seconds)
+
+    @property
+    def optimal_usd(self) -> float | None:
+        """What the compute-optimal run costs."""
+        return None if self.optimal is None else self.outcome.job.cluster.dollars(self.gpus, self.optimal.seconds)
 
     @property
     def run_joules(self) -> float | None:
@@ -334,47 +351,11 @@ def compute_optimal(row: PlanRow, law_name: str, deadline: float | None, budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LargestRun:
-    """The most useful tokens that this model can be trained on within deadline and budget, and the P that does it."""
-
-    gpus: int
-    tokens: float
-    seconds: float
-    usd: float | None
-
-    @property
-    def sentence(self) -> str:
-        price = "" if self.usd is None else f" and {self.usd:,.0f} USD"
-        return (
-            f"The largest run within the limits: {format_count(self.tokens)} useful tokens on P {self.gpus:,}, in "
-            f"{format_seconds(self.seconds)}{price}."
-        )
-
-
-def largest_run(rows: Sequence[PlanRow], deadline: float | None, budget: float | None) -> LargestRun | None:
-    """The row that gets furthest; None without limits, or where the budget has no price to go by.  A budget alone is
-    spent on the P that makes most tokens of it."""
-    if deadline is None and budget is None:
-        return None
-    runs = []
-    for row in rows:
-        hourly = row.outcome.job.cluster.dollars(row.gpus, 3600.0)
-        if budget is not None and not hourly:
-            return None
-        paid = math.inf if budget is None or hourly is None else budget / hourly * 3600.0
-        seconds = min(deadline or math.inf, paid)
-        usd = row.outcome.job.cluster.dollars(row.gpus, seconds)
-        tokens = row.effective_tokens_per_second * seconds
-        runs.append(LargestRun(gpus=row.gpus, tokens=tokens, seconds=seconds, usd=usd))
-    return max(runs, key=lambda run: (run.tokens, -run.gpus))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A place on the axis of P worth a line: `gpus` None where it lies outside the sweep."""
+    """A place on the axis of P worth a line."""
 
     name: str
-    gpus: float | None
+    gpus: int
     meaning: str
 
 
@@ -389,9 +370,12 @@ class CostEffective(JsonRecord):
     ended: bool
 
     @property
-    def words(self) -> str:
-        """`1,024 (512 to 2,048)`."""
-        return f"{self.gpus:,}" if self.low == self.high else f"{self.gpus:,} ({self.low:,} to {self.high:,})"
+    def meaning(self) -> str:
+        """What the place is, with its range."""
+        if self.ended:
+            return f"at least: every doubling up to here gives {PAYS:g}x the useful work or more"
+        text = f"from here on a doubling gives less than {PAYS:g}x the useful work"
+        return text if self.low == self.high else f"{text}; {self.low:,} to {self.high:,} by the interval"
 
 
 POWER = math.log2(PAYS)  # P to this power is a fair price: twice as many accelerators for PAYS times the work
@@ -433,107 +417,68 @@ def scale_by_batch(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> 
 
 
 def find_marks(
-    task: SearchTask,
-    rows: Sequence[PlanRow],
-    uses: Sequence[Use],
-    caps: dict[str, DataParallelCap],
-    effective: CostEffective,
+    node: int, rows: Sequence[PlanRow], caps: dict[str, DataParallelCap], effective: CostEffective
 ) -> tuple[Mark, ...]:
-    """The caps, where splitting the model becomes forced, where traffic shows, where doublings stop paying."""
-    node = task.cluster.node
-    marks = [Mark(name="node boundary", gpus=node, meaning=f"{node:,} accelerators share the fast links")]
-    marks += [
-        Mark(name=name, gpus=float(cap.accelerators), meaning=f"{cap.limited_by}: {cap.formula}")
-        for name, cap in caps.items()
-    ]
-    forced = next((use.best for use in uses if use.best.layouts and not use.best.data_parallel_fits), None)
-    if forced is None:
-        meaning = "data parallelism alone is possible throughout"
-    elif forced.data_parallel_valid:
-        meaning = "by memory: data parallelism alone does not fit"
-    elif forced.gpus > forced.sequences:
-        meaning = f"by the cap: more accelerators than the {forced.sequences:,} sequences of the batch"
-    else:
-        meaning = f"by the batch: {forced.sequences:,} sequences do not divide over {forced.gpus:,} replicas"
-    marks.append(Mark(name="tp or pp forced", gpus=forced.gpus if forced else None, meaning=meaning))
-    shares = {row.gpus: row.outcome.breakdown["data"] / row.step_seconds for row in rows if row.outcome.layout.dp > 1}
-    visible = next((gpus for gpus, share in shares.items() if share > SHOWS), None)
-    meaning = f"gradient traffic is {100 * shares[visible]:.0f} % of the step" if visible else "hidden throughout"
-    marks.append(Mark(name="all-reduce no longer hidden", gpus=visible, meaning=meaning))
-    if len(rows) == 1:
-        return tuple(marks)
-    if effective.ended:
-        meaning = f"at least: every doubling up to here gives {PAYS:g}x the useful work or more"
-    else:
-        meaning = f"from here on a doubling gives less than {PAYS:g}x the useful work"
-        meaning += (
-            "" if effective.low == effective.high else f"; {effective.low:,} to {effective.high:,} by the interval"
-        )
-    return (*marks, Mark(name="cost-effective scale", gpus=effective.gpus, meaning=meaning))
+    """The end of the fast links, the caps, and where doublings stop paying."""
+    named = {name: f"{cap.limited_by}: {cap.formula}" for name, cap in caps.items()}
+    return (
+        Mark(name="node boundary", gpus=node, meaning=f"{node:,} accelerators share the fast links"),
+        *(Mark(name=name, gpus=caps[name].accelerators, meaning=meaning) for name, meaning in named.items()),
+        *([Mark(name="cost-effective scale", gpus=effective.gpus, meaning=effective.meaning)] if len(rows) > 1 else []),
+    )
 
 
 @dataclass(frozen=True)
 class ChosenScale:
-    """The chosen P, a sentence saying why where something was asked, and what stood in the way."""
+    """The chosen P, a sentence saying why where something was asked (`short`: what it is the best of), and what stood
+    in the way."""
 
-    gpus: int | None
-    sentence: str | None
+    gpus: int | None = None
+    sentence: str | None = None
+    short: str | None = None
     findings: tuple[Finding, ...] = ()
+    way_out: str | None = None  # a command that keeps what no P of the sweep keeps
 
 
 def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
-    """The P that is best by the objective (time, where none is named) among those within deadline and budget."""
-    objective, deadline, budget = request.objective or "time", request.deadline_seconds, request.budget_dollars
-    key = OBJECTIVES[objective]
-    judged = [
-        row
-        for row in rows
-        if getattr(row, key) is not None and row.run_seconds is not None and (budget is None or row.run_usd is not None)
-    ]
-    if not judged:
-        missing = "budget" if budget is not None else f"objective {objective}"
-        message = f"the {missing} needs a figure that this cluster does not have"
-        return ChosenScale(None, None, (info("no-price", message, remedy="give --price"),))
-    time = [] if deadline is None else [f"the deadline of {format_seconds(deadline)}"]
-    limits = " and ".join(time + ([] if budget is None else [f"{budget:,.0f} USD"]))
-    allowed = [row for row in judged if _excess(row, deadline, budget) <= 1.0]
+    """The P that is best by the objective among those within deadline and budget, surely where some are; where no
+    objective is named the cheapest that is in time, or the soonest."""
+    deadline, budget, first = request.deadline_seconds, request.budget_dollars, rows[0]
+    cheap = deadline is not None and budget is None and first.run_usd is not None
+    objective = request.objective or ("cost" if cheap else "time")
+    key, limits = OBJECTIVES[objective], limit_words(deadline, budget)
+    if (budget is not None and first.run_usd is None) or None in (first.run_seconds, getattr(first, key)):
+        message = f"{limits or f'the objective {objective}'} needs a figure that this cluster does not have"
+        return ChosenScale(findings=(info("no-price", message, remedy="give --price"),))
+    near = min(rows, key=lambda row: (excess(row, request), row.gpus))
+    allowed = [row for row in rows if excess(row, request) <= 1.0]
     if not allowed:
-        near = min(judged, key=lambda row: (_excess(row, deadline, budget), row.gpus))
-        return _nothing_allowed(near, limits, further=near is judged[-1] and deadline is not None)
-    best = min(allowed, key=lambda row: (getattr(row, key), row.gpus))
-    within = f" within {limits}" if limits else ""
-    sentence = f"Best by {objective}{within}: P {best.gpus:,} ({_time_and_price(best)})."
-    chance = None if deadline is None else best.chance_within(deadline)
-    if chance is not None:
-        likely = "above 99 %" if chance > 0.99 else f"of {100 * chance:.0f} %"
-        sentence += f" It meets the deadline with a probability {likely}."
-    asked = bool(limits) or request.objective is not None
-    return ChosenScale(best.gpus, sentence if asked else None, _late_findings(best, chance, rows[-1].gpus))
+        return ChosenScale(sentence=f"No P of the sweep meets {limits}; the nearest is {near.words}.")
+    sure = [row for row in allowed if row.chance_within(deadline) >= SURE]
+    best = min(sure or allowed, key=lambda row: (getattr(row, key), row.gpus))
+    if not limits and request.objective is None:
+        return ChosenScale(best.gpus)
+    short = f"best by {objective}{f' within {limits}' if limits else ''}"
+    sentence = f"{short.capitalize().replace('usd', 'USD')}: {best.words}."
+    if deadline is None:
+        return ChosenScale(best.gpus, sentence, short)
+    chance = best.chance_within(deadline)
+    likely = chance_words(chance)
+    sentence += f" It meets the deadline with a probability {'' if likely[0].isalpha() else 'of '}{likely}."
+    late = warning(
+        "deadline-uncertain", f"P {best.gpus:,} meets the deadline with a probability of {likely} only",
+        remedy="take more accelerators, allow a later deadline, or give runs (--measured)", probability=chance,
+    )  # fmt: skip
+    return ChosenScale(best.gpus, sentence, f"{short} (chance {likely})", () if sure else (late,))
 
 
-def _nothing_allowed(near: PlanRow, limits: str, *, further: bool) -> ChosenScale:
-    """No choice: the nearest P, and whether more accelerators may do."""
-    sentence = f"No P of the sweep meets {limits}; the nearest is P {near.gpus:,} ({_time_and_price(near)})."
-    more = f"continue with --gpus {2 * near.gpus}, or " if further else ""
-    remedy = f"{more}allow a later deadline, a larger budget or fewer tokens"
-    return ChosenScale(None, sentence, (warning("nothing-within-limits", sentence, remedy=remedy, nearest=near.gpus),))
+def limit_words(deadline: float | None, budget: float | None) -> str:
+    """`the deadline of 30 d and 5,000,000 USD`; empty without limits."""
+    time = [] if deadline is None else [f"the deadline of {format_seconds(deadline)}"]
+    return " and ".join(time + ([] if budget is None else [f"{budget:,.0f} USD"]))
 
 
-def _late_findings(best: PlanRow, chance: float | None, last: int) -> tuple[Finding, ...]:
-    """A warning where the deadline is met with too small a probability."""
-    if chance is None or chance >= SURE:
-        return ()
-    remedy = f"continue with --gpus {2 * last}, allow a later deadline, or give runs (--measured)"
-    message = f"P {best.gpus:,} meets the deadline with a probability of {100 * chance:.0f} % only"
-    return (warning("deadline-uncertain", message, remedy=remedy, probability=chance),)
-
-
-def _excess(row: PlanRow, deadline: float | None, budget: float | None) -> float:
+def excess(row: PlanRow, request: PlanRequest) -> float:
     """The larger of run time over deadline and price over budget: 1 just meets both."""
-    late = 0.0 if deadline is None else (row.run_seconds or 0.0) / deadline
-    return max(late, 0.0 if budget is None else (row.run_usd or 0.0) / budget)
-
-
-def _time_and_price(row: PlanRow) -> str:
-    time = [] if row.run_seconds is None else [format_seconds(row.run_seconds)]
-    return ", ".join(time + ([] if row.run_usd is None else [f"{row.run_usd:,.0f} USD"]))
+    limits = ((row.run_seconds, request.deadline_seconds), (row.run_usd, request.budget_dollars))
+    return max(((value or 0.0) / limit for value, limit in limits if limit is not None), default=0.0)

@@ -33,6 +33,7 @@ from scalecurve.training.inputs.stack import (
 )
 from scalecurve.training.inputs.transformer import Array, ModelLike
 from scalecurve.training.physics.steptime import step_time
+from scalecurve.words import percent
 
 BOUNDS = {
     "matmul": (0.2, 1.0), "ramp": (0.0, 800.0), "tail": (0.0, 6.0), "memory": (0.3, 1.0), "inner": (0.3, 1.05),
@@ -166,6 +167,11 @@ def calibrate(
             read_step(line, f"run {place}", model=model, cluster=cluster, stack=stack, precision=precision)
             for place, line in enumerate(lines, start=1)
         ]
+    if impossible := [step for step in steps if step.mfu > 1.0]:
+        worst = max(impossible, key=lambda step: step.mfu)
+        value = f"{worst.seconds:g} s for {worst.job.layout.sequences:,} sequences on {worst.job.layout.gpus:,}"
+        hint = "check step_seconds, the batch (sequences, or tokens with a suffix) and the accelerators of that run"
+        raise InputError(Fault(f"faster than the peak: {percent(worst.mfu)} MFU", "measured", value, hint))
     job = steps[0].job
     known = anchored(calibration_of(job.cluster.accelerator, job.stack), steps)
     planned, _ = read_cluster(cluster).precision(precision)

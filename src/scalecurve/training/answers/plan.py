@@ -7,19 +7,31 @@ paying.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.document import Answer, Block, Cell, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import (
+    Answer,
+    Block,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    JsonRecord,
+    Paragraph,
+    Result,
+    table,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.curve import (
     PAYS,
     ChosenScale,
     CostEffective,
-    LargestRun,
     Mark,
     PlanRow,
     RunTerms,
@@ -29,13 +41,20 @@ from scalecurve.training.answers.curve import (
     choose,
     compute_optimal,
     cost_effective,
+    excess,
     find_marks,
     grown_uses,
-    largest_run,
     scale_by_batch,
 )
-from scalecurve.training.answers.evaluation import LEFT_OUT, Evaluation, calibration_notes, evaluate_layout
-from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
+from scalecurve.training.answers.evaluation import (
+    LEFT_OUT,
+    Evaluation,
+    StepOutcome,
+    calibration_notes,
+    evaluate_layout,
+)
+from scalecurve.training.inputs.cluster import Cluster, ClusterLike, read_cluster
+from scalecurve.training.inputs.layout import Layout
 from scalecurve.training.inputs.request import (
     BatchChoice,
     GlobalBatch,
@@ -81,14 +100,16 @@ if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
 
 NOTHING_SAID = (None, "100.0%", "x1.00")  # nothing known; goodput and charge where nothing takes time or tokens
-LARGEST_P = 131_072  # where the search for the smallest P that fits ends
+LARGEST_P = 131_072  # where the search for the smallest P that fits or is in time ends
 WASTES_MOST = 16  # times the critical batch: no larger batch is tried where none is the largest accepted
+HALF = 0.5 + 1e-9  # of the tokens: what is wasted at the critical batch
+UNITS = {"tpu": "TPUs", "trainium": "chips", "gaudi": "accelerators"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunBasis:
-    """What a run's time and price rest on: the target (None of `tokens` where models grow and each has its own),
-    whether the user stated it, and dollars per accelerator-hour with their source."""
+class RunBasis(JsonRecord):
+    """What a run's time and price rest on: the target, whether models `grows` (then each has its own), whether batches
+    are charged, and dollars per accelerator-hour with their source."""
 
     target: Target
     grows: bool
@@ -96,31 +117,34 @@ class RunBasis:
     usd_per_gpu_hour: float | None
     price_source: str | None
 
+    JSON = """
+        tokens at_batch_tokens=target.at_batch stated=target.stated usd_per_gpu_hour price_source
+        tokens_per_active_parameter"""
+
+    @property
+    def tokens(self) -> float | None:
+        return None if self.grows else self.target.tokens
+
+    @property
+    def tokens_per_active_parameter(self) -> float | None:
+        return None if self.target.stated else EFFORT_TOKENS
+
+    @property
+    def goal(self) -> str:
+        """`15T tokens at small batches as given`, or by which rule."""
+        if self.grows:
+            return f"{EFFORT_TOKENS:g} tokens per active parameter"
+        count = self.target.words if self.charged else f"{format_count(self.target.tokens)} tokens"
+        return count + (" as given" if self.target.stated else f" ({EFFORT_TOKENS:g} per active parameter)")
+
     @property
     def sentence(self) -> str:
-        """`Run and USD: as far as 15T tokens get at small batches, as given, at 3.29 USD ... per hour.`"""
-        rule = f"{EFFORT_TOKENS:g} per active parameter; --tokens changes it"
-        count = "tokens" if self.grows else self.target.words if self.charged else self._tokens
-        tokens_text = f"{count} as given" if self.target.stated and not self.grows else f"{count} ({rule})"
+        """`Run and USD: 15T tokens at small batches as given at 3.29 USD per accelerator-hour (...).`"""
         if self.usd_per_gpu_hour is None:
-            return f"Run: {tokens_text}; no price is known for this accelerator (give --price)."
+            return f"Run: {self.goal}; no price is known for this accelerator (give --price)."
         return (
-            f"Run and USD: {tokens_text} at {self.usd_per_gpu_hour:.4g} USD per accelerator-hour ({self.price_source})."
+            f"Run and USD: {self.goal} at {self.usd_per_gpu_hour:.4g} USD per accelerator-hour ({self.price_source})."
         )
-
-    @property
-    def _tokens(self) -> str:
-        return f"{format_count(self.target.tokens)} tokens"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "tokens": None if self.grows else self.target.tokens,
-            "at_batch_tokens": self.target.at_batch,
-            "stated": self.target.stated,
-            "usd_per_gpu_hour": self.usd_per_gpu_hour,
-            "price_source": self.price_source,
-            "tokens_per_active_parameter": None if self.target.stated else EFFORT_TOKENS,
-        }
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -134,7 +158,7 @@ class Plan(Result):
     caps: dict[str, DataParallelCap]  # by mark: from the critical batch, and from the largest batch
     critical: CriticalBatch | None
     cost_effective: CostEffective
-    chosen_gpus: int | None
+    chosen: ChosenScale  # by a deadline, a budget or an objective
     marks: tuple[Mark, ...]
     evidence: str
     source: str
@@ -142,9 +166,9 @@ class Plan(Result):
     strong: tuple[PlanRow, ...] = ()  # with weak scaling: the fixed job's curve beside it
     configurations: int = 0
     basis: RunBasis | None = None  # the target and the price behind `run` and `USD`
-    largest: LargestRun | None = None  # with a deadline or a budget: the longest run within them
-    choice: str | None = None  # why `chosen_gpus`, where a deadline, a budget or an objective was given
     learning: LearningRates | None = None  # what must change with the batch
+    better: PlanRow | None = None  # where a fixed batch wastes most tokens: the best batch up to it
+    way_out: str | None = None  # a command that does what this plan cannot
 
     left_out = LEFT_OUT
     JSON = """
@@ -152,7 +176,7 @@ class Plan(Result):
         dp_cap.granularity=granularity_cap cap critical_batch_tokens=critical.tokens.value
         critical_batch=critical global_batch_tokens=batch_choice.largest.tokens batch_fixed=batch_choice.fixed
         cost_effective_gpus cost_effective_low=cost_effective.low cost_effective_high=cost_effective.high
-        chosen_gpus choice largest_run=largest learning_rate=learning marks run_basis=basis configurations evidence
+        chosen_gpus choice learning_rate=learning marks run_basis=basis configurations evidence
         source left_out findings"""
 
     @property
@@ -168,54 +192,81 @@ class Plan(Result):
     @property
     def statistical_cap(self) -> int | None:
         """Replicas that the critical batch feeds."""
-        return self._replicas("statistical cap")
+        return self.caps["statistical cap"].replicas if "statistical cap" in self.caps else None
 
     @property
     def granularity_cap(self) -> int | None:
         """Replicas that the largest batch feeds."""
-        return self._replicas("granularity cap")
-
-    def _replicas(self, mark: str) -> int | None:
-        return self.caps[mark].replicas if mark in self.caps else None
+        return self.caps["granularity cap"].replicas if "granularity cap" in self.caps else None
 
     @property
     def cost_effective_gpus(self) -> int:
         return self.cost_effective.gpus
 
     @property
-    def answer(self) -> Answer:
-        return Answer(
-            decision=self._decision, confidence=self._confidence, reason=self._reason, next=self._next,
-        )  # fmt: skip
+    def chosen_gpus(self) -> int | None:
+        return self.chosen.gpus
+
+    @property
+    def choice(self) -> str | None:
+        """Why `chosen_gpus`, where a deadline, a budget or an objective was given."""
+        return self.chosen.sentence
+
+    @property
+    def unit(self) -> str:
+        """What people call this accelerator: GPUs, TPUs."""
+        chip = self.rows[0].outcome.job.cluster.accelerator.name
+        return next((words for start, words in UNITS.items() if chip.startswith(start)), "GPUs")
 
     @property
     def advised(self) -> PlanRow:
         """The row that the answer is about: the one chosen by objective and limits, else the cost-effective one."""
-        asked = self.chosen_gpus if self.choice else self.cost_effective.gpus
+        asked = self.chosen.gpus if self.choice else self.cost_effective.gpus
         return self.row(asked or self.cost_effective.gpus) or self.rows[-1]
 
     @property
+    def answer(self) -> Answer:
+        target = f"Target: {self.basis.goal}." if self.basis and not self.rows[0].optimal else ""
+        return Answer(
+            decision=short_sentence(self._decision), confidence=self._confidence,
+            reason=" ".join(filter(None, (target, *self._reasons))) or None, next=self._next,
+        )  # fmt: skip
+
+    @property
     def _decision(self) -> str:
-        row = self.advised
-        if self.choice and self.chosen_gpus is None:
-            return short_sentence(self.choice)
+        row, unit = self.advised, self.unit
+        if self.choice and self.chosen.gpus is None:
+            return self.choice
+        if row.optimal:
+            return (
+                f"On {row.gpus:,} {unit} train {format_count(row.optimal.parameters)} parameters: {row.optimal.words}."
+            )
         if self.strong:
             last, fixed = self.rows[-1], self.strong[-1]
             return (
-                f"At {last.gpus:,} GPUs grow the model: {last.speedup:,.1f}x the useful work of {self.rows[0].gpus:,}; "
-                f"the fixed job {fixed.speedup:,.1f}x."
+                f"At {last.gpus:,} {unit} grow the model: {last.speedup:,.1f}x the useful work of "
+                f"{self.rows[0].gpus:,}; the fixed job {fixed.speedup:,.1f}x."
             )
-        price = "" if row.run_usd is None else f", {format_dollars(row.run_usd)}"
+        if self.better:
+            size, free = format_count(row.outcome.tokens), self.better
+            batch = f"{format_count(free.outcome.tokens)} on {free.gpus:,} {unit}"
+            return f"Lower the batch: at {size} tokens {row.wasted:.0%} are wasted; {batch}: {spent(free)}."
         if row.run_seconds is None:
-            return f"Use {row.gpus:,} GPUs: {format_count(row.outcome.tokens_per_second)} tokens/s."
-        start = f"Use {row.gpus:,} GPUs: {format_seconds(row.run_seconds)}{price}"
+            return f"Use {row.gpus:,} {unit}: {format_count(row.outcome.tokens_per_second)} tokens/s."
+        if self.chosen.short and len(self.rows) > 1:
+            return f"Use {row.gpus:,} {unit}: {spent(row)}, {self.chosen.short}."
+        start = f"{'Use ' if len(self.rows) > 1 else ''}{row.gpus:,} {unit}: {spent(row)}"
+        if len(self.rows) == 1 and row.doubling is not None and row.doubling < PAYS:
+            half = format_seconds(row.run_seconds * row.doubling)
+            price = "" if row.run_usd is None else f", {format_dollars(row.run_usd * row.doubling / 2)}"
+            return f"{start}; half as many, {row.gpus // 2:,}, take {half}{price}."
         gain = row.next_doubling
         if gain is None:
             return f"{start}."
         if gain <= 1.005:
             return f"{start}; {2 * row.gpus:,} are no faster."
-        saves = format_seconds(row.run_seconds * (1.0 - 1.0 / gain))
-        more = "" if row.run_usd is None else f" for {format_dollars(row.run_usd * (2.0 / gain - 1.0))} more"
+        saves, dollars = format_seconds(row.run_seconds * (1 - 1 / gain)), (row.run_usd or 0.0) * (2 / gain - 1)
+        more = f" for {format_dollars(abs(dollars))} {'more' if dollars > 0 else 'less'}" if dollars else ""
         return f"{start}; doubling to {2 * row.gpus:,} saves {saves}{more}."
 
     @property
@@ -228,30 +279,37 @@ class Plan(Result):
         return f"{known}; the cost-effective scale is {scale.low:,} to {scale.high:,}{more}."
 
     @property
-    def _reason(self) -> str | None:
+    def _reasons(self) -> list[str]:
         row = self.advised
         if self.strong:
             last, fixed = self.rows[-1], self.strong[-1]
-            return (
+            return [
                 f"Useful efficiency is {100 * last.useful_efficiency:.0f} % with the model growing to "
                 f"{format_count(last.outcome.job.model.parameters)} parameters and "
                 f"{100 * fixed.useful_efficiency:.0f} % with the job fixed."
-            )
-        if self.rows[0].optimal:
-            return stops_paying(self.rows, self.cost_effective)
-        cap = f" {self.cap.sentence}" if self.cap else ""
-        if row.next_doubling is not None and not self.choice:
-            limit = f"A doubling there gives {row.next_doubling:.2f}x the useful work (worth it from {PAYS:g}x)."
-            return limit + cap
-        return (self.choice or "") + cap or None
+            ]
+        if row.optimal:
+            return [stops_paying(self.rows, self.cost_effective, self.unit)]
+        cap = self.cap.sentence if self.cap else ""
+        if self.choice or self.better:
+            return [cap]
+        gain, words = row.next_doubling, "A doubling there gives"
+        if len(self.rows) == 1 and row.doubling is not None and row.doubling < PAYS:
+            gain, words = row.doubling, "Doubling to it gives"
+        limit = "" if gain is None else f"{words} {gain:.2f}x the useful work (worth it from {PAYS:g}x)."
+        return [limit, cap]
 
     @property
     def _next(self) -> str | None:
-        if self.critical is None and self.basis is not None:
-            return "say what large batches waste: --critical-batch zhang, a number, or your gradient-noise file"
-        if self.cost_effective.ended and len(self.rows) > 1:
+        if self.way_out:
+            return self.way_out
+        if self.basis is None:
+            return "give --tokens for the time and price of the run"
+        if self.cost_effective.ended and len(self.rows) > 1 and not self.choice:
             last = self.rows[-1].gpus
             return f"doublings still pay at {last:,}: continue with --gpus {2 * last}, {4 * last}"
+        if self.critical is None:
+            return "say what large batches waste: --critical-batch zhang, a number, or your gradient-noise file"
         if self.evidence != "measured here":
             return "time three steps of your own and give them: --measured runs.csv"
         return None
@@ -268,49 +326,54 @@ class Plan(Result):
         ]
 
     def body(self) -> Document:
-        first = self.rows[0].outcome
-        head = (
-            f"{self.batch_choice.sentence}; a step is known within a factor of {math.exp(first.half_width):.2f} "
-            f"(90 %); memory is a share of {format_memory(first.job.cluster.accelerator.capacity)}"
-        )
-        blocks: list[Block] = [rows_table(self.rows, self.advised.gpus)]
-        if self.strong:
-            blocks += [Paragraph("The fixed job (strong scaling), for comparison:"), rows_table(self.strong, None)]
-        marks = [(mark.name, None if mark.gpus is None else f"{mark.gpus:,.0f}", mark.meaning) for mark in self.marks]
+        first, last = self.rows[0].outcome, self.rows[-1]
+        curve = rows_table(self.rows, self.advised.gpus, self.unit, self.strong, self.learning)
         sentences = [
-            head,
+            f"{self.batch_choice.sentence}; a step is known within a factor of {math.exp(first.half_width):.2f} "
+            f"(90 %); memory is a share of {format_memory(first.job.cluster.accelerator.capacity)}",
             self.basis and self.basis.sentence,
             self.cap and self.cap.sentence,
-            goodput_sentence(self.rows[-1]) if self.rows[-1].goodput.factor < 1.0 else None,
-            self.largest and self.largest.sentence,
-            self.choice if self.chosen_gpus is not None else None,  # otherwise a finding says it
-            stops_paying(self.rows, self.cost_effective) if self.rows[0].optimal else None,
+            goodput_sentence(last) if last.goodput.factor < 1.0 else None,
+            self.choice,
         ]
-        details = [detail_table(self.rows), *(Paragraph(text) for text in sentences if text), *self._extra_tables]
-        details += [
+        marks = [(mark.name, f"{mark.gpus:,}", mark.meaning) for mark in self.marks]
+        minor = tuple(note for note in self.findings if note.code in MINOR)
+        rates = self.learning.blocks() if self.learning else []
+        asked = 1 if self.learning and self.learning.rate else 0  # its advice, where a rate was given
+        details: list[Block] = [
+            *([curve] if last.optimal else []),
+            *([rows_table(self.strong, None, self.unit)] if self.strong else []),
+            detail_table(self.rows, self.unit),
+            *(Paragraph(text) for text in sentences if text),
+            *rates[asked:],
             table([Column("limit", "left"), "P", Column("meaning", "left")], marks),
             Paragraph(f"{self.configurations:,} configurations tried. Constants ({self.evidence}): {self.source}."),
             Paragraph("Left out: " + "; ".join(LEFT_OUT) + ".", "muted"),
+            FindingList(minor),
         ]
-        minor = [note for note in self.findings if note.code in MINOR]
-        blocks.append(FindingList(tuple(note for note in self.findings if note not in minor)))
-        return Document(self.title, tuple(blocks), (*details, FindingList(tuple(minor))))
-
-    @property
-    def _extra_tables(self) -> list[Block]:
-        """Tables of what was asked for: alternatives, compute-optimal models, learning rates."""
-        extra = [alternatives_table(self.rows)] if any(row.alternatives for row in self.rows) else []
-        extra += [optimal_table(self.rows)] if any(row.optimal for row in self.rows) else []
-        return extra + (self.learning.blocks() if self.learning else [])
+        blocks: list[Block] = [
+            optimal_table(self.rows, self.unit) if last.optimal else curve,
+            *([alternatives_table(self.rows, self.unit)] if any(row.alternatives for row in self.rows) else []),
+            *rates[:asked],
+            FindingList(tuple(note for note in self.findings if note not in minor)),
+        ]
+        return Document(self.title, tuple(blocks), tuple(details))
 
 
-MINOR = ("not-calibrated", "sweep-ended", "strong-scaling", "batch-rounded", "critical-batch-range", "usual-batch")
+MINOR = ("not-calibrated", "strong-scaling", "critical-batch-range", "usual-batch", "adapters", "nothing-within-limits")
 """Findings that the answer says already or that change no decision."""
+Writer = Callable[[PlanRow], "Cell | str | None"]
 
 
 def short_sentence(text: str) -> str:
     """At most 120 characters of a sentence."""
     return text if len(text) <= 120 else text[:117].rsplit(" ", 1)[0] + " ..."
+
+
+def spent(row: PlanRow) -> str:
+    """`9.173 d, $1.39M`: what the target takes."""
+    dollars = "" if row.run_usd is None else f", {format_dollars(row.run_usd)}"
+    return f"{format_seconds(row.run_seconds or 0.0)}{dollars}"
 
 
 def format_dollars(amount: float) -> str:
@@ -320,100 +383,105 @@ def format_dollars(amount: float) -> str:
     return f"${float(f'{amount:.3g}'):,.0f}" if amount >= 100 else f"${amount:.2f}"
 
 
-def stops_paying(rows: Sequence[PlanRow], scale: CostEffective) -> str:
+def stops_paying(rows: Sequence[PlanRow], scale: CostEffective, unit: str) -> str:
     """Up to which P a better model is worth the accelerators, by the loss that it reaches."""
     row = next(one for one in rows if one.gpus == scale.gpus)
-    best = row.optimal
-    if best is None:
+    after = next((one for one in rows if one.gpus > row.gpus), None)
+    if len(rows) == 1 or not row.optimal:
         return ""
-    size = f"{format_count(best.parameters)} parameters, loss {best.loss:.3f}"
-    start = f"The best model for {row.gpus:,} accelerators has {size}"
-    after = next((one for one in rows if one.gpus > row.gpus and one.optimal), None)
     if scale.ended or after is None or after.optimal is None:
-        return f"{start}; a better one still pays at the end of the sweep."
+        return "A better one still pays at the end of the sweep."
     return (
-        f"{start}; a better one stops paying there: {after.gpus:,} buy {after.useful_work / row.useful_work:.2f}x the "
-        f"useful compute and lower the loss by {best.loss - after.optimal.loss:.3f}."
+        f"A better one stops paying there: {after.gpus:,} {unit} buy {after.useful_work / row.useful_work:.2f}x the "
+        f"useful compute and lower the loss by {row.optimal.loss - after.optimal.loss:.3f}."
     )
 
 
-def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
-    """A line per P with what decides; parameters and batch have a column where they differ."""
+def rows_table(
+    rows: Sequence[PlanRow],
+    chosen: int | None,
+    unit: str,
+    strong: Sequence[PlanRow] = (),
+    learning: LearningRates | None = None,
+) -> Block:
+    """A line per P with what decides; parameters and batch have a column where they differ, the fixed job one beside a
+    job that grows."""
     of_run = seconds_alike(row.run_seconds for row in rows)
-    columns: dict[Column, Callable[[PlanRow], Cell | str | None]] = {
-        Column("GPUs"): lambda row: Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain"),
-        Column("parameters"): lambda row: format_count(row.outcome.job.model.parameters),
-        Column("batch", meaning="tokens of a step", rank=2): lambda row: format_count(row.outcome.tokens),
-        Column("split", "left"): lambda row: row.outcome.layout.short().partition(" micro")[0],
-        Column("idle", meaning="accelerators without work"): lambda row: f"{row.idle:,}",
-        Column("MFU", meaning="raw: of the tokens processed"): lambda row: f"{100 * row.outcome.mfu:.1f}%",
-        Column("goodput", rank=1): lambda row: f"{100 * row.goodput.factor:.1f}%",
-        Column("charged", meaning="tokens processed over useful tokens", rank=3): lambda row: (
-            f"x{row.tokens_factor:.2f}"
-        ),
-        Column("useful", meaning="useful work per accelerator, against the best row"): lambda row: (
-            f"{100 * row.useful_efficiency:.0f}%"
-        ),
-        Column("next x2", meaning="useful work that twice as many accelerators do"): lambda row: written(
-            row.next_doubling, "x{:.2f}".format
-        ),
-        Column("cap", "left", meaning="of data parallelism", rank=4): cap_side,
-        Column("run", meaning="to the target"): lambda row: written(row.run_seconds, of_run),
-        Column("USD"): lambda row: written(row.run_usd, "{:,.0f}".format),
-    }
-    return _table_of(rows, columns, same=("parameters", "batch", "idle", "useful"))
+    fixed = {row.gpus: f"{row.useful_efficiency:.0%}" for row in strong}
+    rate = learning.square_root if learning and learning.rate else None
+    columns = [
+        (Column(unit), lambda row: Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain")),
+        (Column("parameters"), field("outcome.job.model.parameters", format_count)),
+        (Column("batch", meaning="tokens of a step", rank=2), field("outcome.tokens", format_count)),
+        (Column("Adam rate", rank=3), lambda row: f"{rate(row.outcome.tokens):.2g}" if rate else None),
+        (Column("split", "left"), field("outcome.layout", short_split)),
+        (Column("idle", meaning="accelerators without work"), lambda row: f"{row.idle:,}" if row.idle else None),
+        (Column("raw MFU", meaning="of the tokens processed", rank=1), field("outcome.mfu", "{:.1%}")),
+        (Column("goodput", rank=1), field("goodput.factor", "{:.1%}")),
+        (Column("charged", meaning="tokens processed over useful tokens", rank=3), field("tokens_factor", "x{:.2f}")),
+        (Column("useful", meaning="useful work per accelerator, against the best row"),
+         field("useful_efficiency", "{:.0%}")),
+        (Column("job fixed", meaning="useful, where the model does not grow"), lambda row: fixed.get(row.gpus)),
+        (Column("next x2", meaning="useful work that twice as many accelerators do"),
+         field("next_doubling", "x{:.2f}")),
+        (Column("cap", "left", meaning="of data parallelism", rank=4), cap_side),
+        (Column("run", meaning="to the target"), field("run_seconds", of_run)),
+        (Column("USD"), field("run_usd", "{:,.0f}")),
+    ]  # fmt: skip
+    return table_of(rows, columns, same=("parameters", "batch", "useful"))
 
 
-def written(value: float | None, write: Callable[[float], str]) -> str | None:
-    """The number as text; None where it is not known."""
-    return None if value is None else write(value)
+def field(path: str, form: str | Callable[[Any], str]) -> Writer:
+    """What writes the attribute at this path, by a template or a function; absent stays absent."""
+    get, write = attrgetter(path), form.format if isinstance(form, str) else form
+    return lambda row: None if get(row) is None else write(get(row))
+
+
+def short_split(layout: Layout) -> str:
+    """`tp4 pp2 dp64 v5`: the degrees, without micro-batch and what follows."""
+    return layout.short().partition(" micro")[0]
 
 
 def cap_side(row: PlanRow) -> str | None:
     """On which side of the cap of data parallelism a row is; beyond it the model is split more or tokens are wasted."""
     if row.past_cap is None:
         return None
-    return "below" if not row.past_cap else "wastes" if row.tokens_factor > 2.0 + 1e-9 else "splits"
+    return "below" if not row.past_cap else "wastes" if row.wasted > HALF else "splits"
 
 
-def detail_table(rows: Sequence[PlanRow]) -> Block:
+def detail_table(rows: Sequence[PlanRow], unit: str) -> Block:
     """The raw figures of each P, and what the target takes."""
     of_step = seconds_alike(row.step_seconds for row in rows)
     of_raw = seconds_alike(row.raw_run_seconds for row in rows)
-    columns: dict[Column, Callable[[PlanRow], Cell | str | None]] = {
-        Column("GPUs"): lambda row: f"{row.gpus:,}",
-        Column("layout", "left"): lambda row: row.outcome.layout.short(),
-        Column("step"): lambda row: of_step(row.step_seconds),
-        Column("90 %", meaning="interval of the step"): lambda row: format_interval(
-            row.outcome.step.low or 0.0, row.outcome.step.high or 0.0, of_step
-        ),
-        Column("raw tokens/s"): lambda row: format_count(row.outcome.tokens_per_second),
-        Column("useful tokens/s"): lambda row: format_count(row.effective_tokens_per_second),
-        Column("speedup", meaning="in useful work"): lambda row: f"{row.speedup:.2f}",
-        Column("compute", meaning="compute share, 1/(1 + comm_frac)"): lambda row: f"{row.outcome.efficiency:.2f}",
-        Column("memory", meaning="share of the memory"): lambda row: f"{100 * row.outcome.memory_share:.0f}%",
-        Column("raw run", meaning="time of exactly the tokens stated"): lambda row: written(
-            row.raw_run_seconds, of_raw
-        ),
-        Column("GPU-hours", meaning="accelerators x hours to the target"): lambda row: written(
-            row.run_gpu_hours, "{:,.0f}".format
-        ),
-    }
-    return _table_of(rows, columns, same=("speedup",), caption="Raw figures")
+    columns = [
+        (Column(unit), field("gpus", "{:,}")),
+        (Column("layout", "left"), field("outcome.layout", Layout.short)),
+        (Column("step"), field("step_seconds", of_step)),
+        (Column("90 %", meaning="interval of the step"),
+         field("outcome.step", lambda step: format_interval(step.low, step.high, of_step))),
+        (Column("raw tokens/s"), field("outcome.tokens_per_second", format_count)),
+        (Column("useful tokens/s"), field("effective_tokens_per_second", format_count)),
+        (Column("speedup", meaning="in useful work"), field("speedup", "{:.2f}")),
+        (Column("compute", meaning="compute share, 1/(1 + comm_frac)"), field("outcome.efficiency", "{:.2f}")),
+        (Column("memory", meaning="share of the memory"), field("outcome.memory_share", "{:.0%}")),
+        (Column("raw run", meaning="time of exactly the tokens stated"), field("raw_run_seconds", of_raw)),
+        (Column("GPU-hours", meaning="accelerators x hours to the target"), field("run_gpu_hours", "{:,.0f}")),
+    ]  # fmt: skip
+    return table_of(rows, columns, same=("speedup",), caption="Raw figures")
 
 
-def _table_of(
+def table_of(
     rows: Sequence[PlanRow],
-    columns: Mapping[Column, Callable[[PlanRow], Cell | str | None]],
+    columns: Sequence[tuple[Column, Writer]],
     *,
     same: Sequence[str],
     caption: str | None = None,
 ) -> Block:
     """The columns that say something: `same` name those left out where all rows are alike."""
-    texts = {column: [write(row) for row in rows] for column, write in columns.items()}
+    texts = [(column, [write(row) for row in rows]) for column, write in columns]
     shown = {
         column: cells
-        for column, cells in texts.items()
+        for column, cells in texts
         if len(set(cells)) > 1 or not (cells[0] in NOTHING_SAID or column.header in same)
     }
     return table(list(shown), zip(*shown.values(), strict=True), caption=caption)
@@ -431,32 +499,29 @@ def goodput_sentence(row: PlanRow) -> str:
     )
 
 
-def alternatives_table(rows: Sequence[PlanRow]) -> Block:
+def alternatives_table(rows: Sequence[PlanRow], unit: str) -> Block:
     """The next best layouts at each P, and how much slower they are."""
     of_step = seconds_alike(other.seconds for row in rows for other in row.alternatives)
-    names = ("GPUs", "rank", "layout", "step", "slower by", "MFU", "memory")
     lines = [
         (f"{row.gpus:,}", str(rank), other.layout.short(), of_step(other.seconds),
-         f"{100 * (other.seconds / row.step_seconds - 1):.1f}%", f"{100 * other.mfu:.1f}%",
-         format_memory(other.memory_bytes))
+         f"{other.seconds / row.step_seconds - 1:.1%}", f"{other.mfu:.1%}", format_memory(other.memory_bytes))
         for row in rows
         for rank, other in enumerate(row.alternatives, start=2)
     ]  # fmt: skip
-    columns = [Column(name, "left" if name == "layout" else "right") for name in names]
+    columns = (unit, "rank", Column("layout", "left"), "step", "slower by", "raw MFU", "memory")
     return table(columns, lines, caption="Alternatives at each P")
 
 
-def optimal_table(rows: Sequence[PlanRow]) -> Block:
-    """Systems scaling and statistical scaling side by side."""
-    columns = ["GPUs", "compute share", "within", "parameters", "tokens", "loss"]
-    lines = [
-        (f"{row.gpus:,}", f"{row.outcome.efficiency:.2f}", format_seconds(best.seconds), format_count(best.parameters),
-         format_count(best.tokens), f"{best.loss:.3f}")
-        for row in rows
-        if (best := row.optimal)
+def optimal_table(rows: Sequence[PlanRow], unit: str) -> Block:
+    """The best model for what each P computes, and the loss that it reaches."""
+    dollars = field("optimal_usd", "{:,.0f}")
+    columns = [
+        (Column(unit), field("gpus", "{:,}")), (Column("parameters"), field("optimal.parameters", format_count)),
+        (Column("tokens"), field("optimal.tokens", format_count)), (Column("loss"), field("optimal.loss", "{:.3f}")),
+        (Column("within"), field("optimal.seconds", format_seconds)), (Column("USD"), dollars),
+        (Column("useful compute"), field("speedup", "x{:.2f}")),
     ]  # fmt: skip
-    law = next(row.optimal.law for row in rows if row.optimal)
-    return table(columns, lines, caption=f"Compute-optimal by {law}: the loss reached within the time and budget")
+    return table_of(rows, columns, same=())
 
 
 def plan_training(
@@ -517,92 +582,151 @@ def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
             read_table(Path(request.measured)), model=request.model, cluster=request.cluster, stack=request.stack,
             precision=request.precision,
         )  # fmt: skip
-    if request.layout is None:
-        swept = sweep(request, calibration=calibration)
-        if request.explain is None:
-            return swept
-        row = swept.row(request.explain)
-        if row is None:
-            planned = ", ".join(str(other.gpus) for other in swept.rows)
-            hint = f"rows are at {planned}"
-            raise InputError(Fault("nothing planned at this P", "explain", str(request.explain), hint))
-        outcome = row.outcome
-    else:
-        counts = request.counts if request.gpus is not None else ()
-        if len(counts) > 1:
-            raise InputError(
-                Fault("one layout is evaluated at one P", "gpus", str(request.gpus), remedy="give --gpus one number")
-            )
-        evaluation = evaluate_layout(
-            request.model, request.cluster, request.layout, batch=request.global_batch, seq=request.seq,
-            stack=request.stack, precision=request.precision, gpus=counts[0] if counts else None,
-            calibration=calibration, price=request.price, adapters=request.adapters,
-            critical_batch=request.critical_batch, definition=request.definition or "double",
-            tokens=None if request.tokens is None else read_target(request.tokens, request.seq or 1).tokens,
-        )  # fmt: skip
-        if request.explain is None:
-            return evaluation
-        outcome = evaluation.outcome
+    if request.layout is not None:
+        evaluation = one_layout(request, calibration)
+        return evaluation if request.explain is None else explained(evaluation.outcome)
+    swept = sweep(request, calibration=calibration)
+    if request.explain is None:
+        return swept
+    row = swept.row(request.explain)
+    if row is None:
+        hint = command_of(request, explain=swept.rows[0].gpus)
+        raise InputError(Fault("nothing planned at this P", "explain", str(request.explain), hint))
+    return explained(row.outcome)
+
+
+def explained(outcome: StepOutcome) -> StepExplanation:
+    """Every term of a step; the module is loaded where somebody asks."""
     from scalecurve.training.answers.explain import explain
 
     return explain(outcome)
 
 
+def one_layout(request: PlanRequest, calibration: StackCalibration | None) -> Evaluation:
+    """The layout of a request, at the one P it may name."""
+    counts = request.counts if request.gpus is not None else ()
+    if len(counts) > 1:
+        hint = command_of(request, gpus=None)
+        raise InputError(Fault("one layout is evaluated at one P", "gpus", str(request.gpus), hint))
+    return evaluate_layout(
+        request.model, request.cluster, request.layout or {}, batch=request.global_batch, seq=request.seq,
+        stack=request.stack, precision=request.precision, gpus=counts[0] if counts else None,
+        calibration=calibration, price=request.price, adapters=request.adapters,
+        critical_batch=request.critical_batch, definition=request.definition or "double",
+        tokens=None if request.tokens is None else read_target(request.tokens, request.seq or 1).tokens,
+    )  # fmt: skip
+
+
+def command_of(request: PlanRequest, **changes: object) -> str:
+    """The command that asks this with some settings changed; None leaves one out."""
+    words = ["scalecurve plan"]
+    for entry in fields(PlanRequest):
+        value = changes.get(entry.name, getattr(request, entry.name))
+        if value is None or value is False:
+            continue
+        words.append("--" + (entry.metadata["option"] or entry.name).replace("_", "-"))
+        if value is not True:
+            several = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, Mapping)) else [value]
+            words.append(shlex.quote(",".join(str(getattr(one, "name", one)) for one in several)))
+    return " ".join(words)
+
+
 def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, axes: Axes = FULL) -> Plan:
     """Search every P, evaluate the best, and read the marks off the curve."""
-    counts = request.counts
+    counts, grows = request.counts, request.weak
     task = read_task(request, calibration, axes)
-    model, cluster, seq = task.model, task.cluster, task.seq
-    terms = read_terms(request, model, seq)
-    choice, critical, regime = terms.choice, terms.critical, request.regime
+    terms = read_terms(request, task.model, task.seq)
+    choice, critical, cluster = terms.choice, terms.critical, task.cluster
     caps = find_caps(task, terms, largest=request.global_batch is not None or critical is None)
     cap = min(caps.values(), key=lambda one: one.accelerators, default=None)
-    grows = regime == "weak"
-    doubled = sorted({2 * count for count in counts} - set(counts))
-    largest = choice.largest.sequences
-    both = best_uses(task, [*counts, *doubled], terms, largest=largest)
+    halved = [counts[0] // 2] if len(counts) == 1 and counts[0] % 2 == 0 else []
+    near = sorted({*halved, *(2 * count for count in counts)} - set(counts))
+    both = best_uses(task, [*counts, *near], terms, largest=choice.largest.sequences)
     fixed, beyond = both[: len(counts)], both[len(counts) :]
     uses = grown_uses(task, counts, terms) if grows else fixed
     rows = build_rows(uses, terms, None if grows else cap, () if grows else beyond)
     if not rows:
-        raise _nothing_fits(task, uses, choice)
-    strong = build_rows(fixed, terms, cap, beyond) if grows else ()
-    if request.compute_optimal is not None:
-        law, deadline, budget = request.compute_optimal, request.deadline_seconds, request.budget_dollars
-        rows = tuple(replace(row, optimal=compute_optimal(row, law, deadline, budget)) for row in rows)
-    chosen = ChosenScale(None, None) if terms.target is None else choose(rows, request)
+        raise _nothing_fits(task, uses, choice.largest.sequences, request)
+    rows = with_optimal(rows, request)
+    chosen = decide(task, rows, terms, request)
     effective = cost_effective(rows, None if grows else scale_by_batch(task, counts, terms))
+    better = unheld(task, rows, terms, cap)
+    unfixed = command_of(request, global_batch=f"{choice.largest.sequences} sequences") if better else None
     return Plan(
         title=(
-            f"{model.name} ({format_count(model.parameters)} parameters, seq {seq:,}) on {cluster.name}, "
-            f"{task.stack.name}, " + ("the batch grows with P" if regime == "batch grows" else f"{regime} scaling")
+            f"{task.model.name} ({format_count(task.model.parameters)} parameters, seq {task.seq:,}) on "
+            f"{cluster.name}, {task.stack.name}, {REGIMES.get(request.regime, request.regime + ' scaling')}"
         ),
-        regime=regime,
-        batch_choice=choice,
-        rows=rows,
-        strong=strong,
-        caps=caps,
-        critical=critical,
-        cost_effective=effective,
-        chosen_gpus=chosen.gpus,
-        choice=chosen.sentence,
-        largest=largest_run(rows, request.deadline_seconds, request.budget_dollars),
-        marks=find_marks(task, rows, uses, caps, effective),
-        evidence=task.calibration.evidence,
-        source=task.calibration.source,
-        findings=(*chosen.findings, *_plan_findings(task, rows, uses, terms, effective, request)),
-        configurations=sum(use.best.tried for use in uses),
-        basis=None
-        if terms.target is None
-        else RunBasis(
-            target=terms.target,
-            grows=grows,
-            charged=critical is not None,
-            usd_per_gpu_hour=cluster.usd_per_gpu_hour,
-            price_source=cluster.price_source,
-        ),
-        learning=read_learning_rate(request.learning_rate, seq, [row.outcome.tokens for row in rows]),
-    )
+        regime=request.regime, batch_choice=choice, rows=rows, caps=caps, critical=critical,
+        strong=build_rows(fixed, terms, cap, beyond) if grows else (),
+        cost_effective=effective, chosen=chosen, marks=find_marks(cluster.node, rows, caps, effective),
+        evidence=task.calibration.evidence, source=task.calibration.source,
+        findings=(*chosen.findings, *_plan_findings(task, rows, uses, terms, request)),
+        configurations=sum(use.best.tried for use in uses), basis=run_basis(terms, cluster, grows=grows),
+        learning=read_learning_rate(request.learning_rate, task.seq, [row.outcome.tokens for row in rows]),
+        better=better, way_out=chosen.way_out or unfixed,
+    )  # fmt: skip
+
+
+def run_basis(terms: RunTerms, cluster: Cluster, *, grows: bool) -> RunBasis | None:
+    if terms.target is None:
+        return None
+    return RunBasis(
+        target=terms.target, grows=grows, charged=terms.critical is not None,
+        usd_per_gpu_hour=cluster.usd_per_gpu_hour, price_source=cluster.price_source,
+    )  # fmt: skip
+
+
+REGIMES = {"batch grows": "the batch grows with P"}
+
+
+def with_optimal(rows: tuple[PlanRow, ...], request: PlanRequest) -> tuple[PlanRow, ...]:
+    """The rows with the compute-optimal model of each, where a law is named."""
+    law = request.compute_optimal
+    if law is None:
+        return rows
+    limits = (request.deadline_seconds, request.budget_dollars)
+    return tuple(replace(row, optimal=compute_optimal(row, law, *limits)) for row in rows)
+
+
+def decide(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, request: PlanRequest) -> ChosenScale:
+    """The P by objective and limits; where none keeps them, the command that does."""
+    if terms.target is None or request.compute_optimal is not None:
+        return ChosenScale()
+    chosen = choose(rows, request)
+    if chosen.gpus is not None or chosen.sentence is None:
+        return chosen
+    way_out = within_limits(task, rows, terms, request)
+    unmet = warning("nothing-within-limits", chosen.sentence, remedy=way_out)
+    return replace(chosen, way_out=way_out, findings=(unmet,))
+
+
+def unheld(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, cap: DataParallelCap | None) -> PlanRow | None:
+    """Where a fixed batch wastes most of its tokens at every P: the first P with the best batch up to it."""
+    if not terms.choice.fixed or min(row.wasted for row in rows) <= HALF:
+        return None
+    free = replace(terms, choice=replace(terms.choice, fixed=False))
+    uses = best_uses(task, [rows[0].gpus], free, largest=terms.choice.largest.sequences)
+    return next(iter(build_rows(uses, free, cap)), None)
+
+
+def within_limits(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, request: PlanRequest) -> str:
+    """The command that keeps deadline and budget on more accelerators; where none up to LARGEST_P does, the one with
+    the least of both that some P keeps."""
+    doublings = [rows[-1].gpus << power for power in range(1, LARGEST_P.bit_length())]
+    tried = list(rows)
+    if request.deadline is not None and not request.weak:
+        counts = [count for count in doublings if count <= LARGEST_P]
+        tried += build_rows(best_uses(task, counts, terms, largest=terms.choice.largest.sequences), terms, None)
+    near = min(tried, key=lambda row: (max(excess(row, request), 1.0), row.gpus))
+    changes: dict[str, object] = {"gpus": near.gpus}
+    for name, limit, taken in (("deadline", request.deadline_seconds, near.run_seconds),
+                               ("budget", request.budget_dollars, near.run_usd)):  # fmt: skip
+        if limit is not None and taken is not None and taken > limit:
+            unit = 3600.0 if name == "deadline" else 10.0 ** (math.floor(math.log10(taken)) - 1)
+            rounded = math.ceil(taken / unit)
+            changes[name] = f"{rounded}h" if name == "deadline" else f"{rounded * unit:.0f}"
+    return f"{near.words} does: {command_of(request, **changes)}"
 
 
 def read_task(request: PlanRequest, calibration: StackCalibration | None, axes: Axes) -> SearchTask:
@@ -611,8 +735,6 @@ def read_task(request: PlanRequest, calibration: StackCalibration | None, axes: 
     cluster = read_cluster(request.cluster).with_price(request.price)
     stack = read_stack(request.stack or cluster.stack, cluster.accelerator)
     precision, faults = cluster.precision(request.precision)
-    if not request.counts:
-        faults.append(Fault("no accelerator counts given", "gpus", remedy="write 8..16384"))
     if faults:
         raise InputError(faults, subject="plan")
     return SearchTask(
@@ -642,19 +764,15 @@ def read_terms(request: PlanRequest, model: Transformer, seq: int) -> RunTerms:
 
 def read_choice(request: PlanRequest, critical: CriticalBatch | None, seq: int) -> BatchChoice:
     """The largest batch as given; else none but by the critical batch, or what is usual."""
-    if request.batch_grows:
-        if critical is None:
-            hint = "give --critical-batch zhang, a number, or leave out --batch-grows and give --global-batch"
-            raise InputError(Fault("a batch that grows needs a critical batch", "batch-grows", remedy=hint))
-        return BatchChoice(
-            whole_sequences(2.0 ** math.ceil(math.log2(WASTES_MOST * critical.tokens.value / seq)) * seq, seq), False
-        )
-    if request.global_batch is not None:
+    if request.batch_grows and critical is None:
+        hint = command_of(request, critical_batch="zhang")
+        raise InputError(Fault("a batch that grows needs a critical batch", "batch-grows", remedy=hint))
+    if request.global_batch is not None and not request.batch_grows:
         return read_batch_choice(request.global_batch, seq)
-    tokens = (
-        USUAL_TOKENS if critical is None else 2.0 ** math.ceil(math.log2(max(critical.tokens.value / seq, 1.0))) * seq
-    )
-    return BatchChoice(whole_sequences(max(tokens, seq), seq), False)
+    if critical is None:
+        return BatchChoice(whole_sequences(max(USUAL_TOKENS, seq), seq), False)
+    most = critical.tokens.value * (WASTES_MOST if request.batch_grows else 1)
+    return BatchChoice(whole_sequences(2.0 ** math.ceil(math.log2(max(most / seq, 1.0))) * seq, seq), False)
 
 
 def find_caps(task: SearchTask, terms: RunTerms, *, largest: bool) -> dict[str, DataParallelCap]:
@@ -671,110 +789,101 @@ def find_caps(task: SearchTask, terms: RunTerms, *, largest: bool) -> dict[str, 
     return {name: cap for name, cap in caps.items() if cap is not None}
 
 
-def _nothing_fits(task: SearchTask, uses: Sequence[Use], choice: BatchChoice) -> InputError:
-    """Say by how much it misses, and the smallest P where it fits."""
-    sequences = choice.largest.sequences
+def _nothing_fits(task: SearchTask, uses: Sequence[Use], sequences: int, request: PlanRequest) -> InputError:
+    """Say by how much it misses, and the command of the smallest P or the nearest batch that does."""
     least = [(use.best.least_bytes, use.gpus) for use in uses if use.best.least_bytes is not None]
     if not least:
-        near = [nearest_batch(task, use.gpus, sequences) for use in uses]
-        hint = "; ".join(
-            f"at P {use.gpus:,} the nearest that does is {count} sequences = {count * task.seq:,} tokens"
-            for use, count in zip(uses, near, strict=True)
-            if count is not None
-        )
+        near = next(((use.gpus, count) for use in uses if (count := nearest_batch(task, use.gpus, sequences))), None)
+        hint = "choose other accelerator counts"
+        if near is not None:
+            hint = command_of(request, gpus=near[0], global_batch=f"{near[1]} sequences")
         message = "no layout honours this batch on any of these counts with stages of equal depth"
-        batch = str(choice.largest.tokens)
-        return InputError(Fault(message, "batch", batch, hint or "choose other accelerator counts"))
+        return InputError(Fault(message, "batch", f"{sequences * task.seq}", hint))
     needed, gpus = min(least)
     larger = [max(use.gpus for use in uses) << power for power in range(1, LARGEST_P.bit_length())]
     sizes = [(count, sequences) for count in larger if count <= LARGEST_P]
     enough = next((best.gpus for best in search(task, sizes) if best.layouts), None)
-    hint = f"it fits from {enough:,} accelerators" if enough else f"it fits on no count up to {LARGEST_P:,}"
-    usable = task.usable_bytes
-    message = f"{task.model.name} does not fit: it needs {format_memory(needed)} of the {format_memory(usable)} usable"
+    hint = f"it fits on no count up to {LARGEST_P:,}"
+    if enough is not None:
+        hint = f"it fits from {enough:,} accelerators: {command_of(request, gpus=enough)}"
+    message = (
+        f"{task.model.name} does not fit: it needs {format_memory(needed)} of the "
+        f"{format_memory(task.usable_bytes)} usable"
+    )
     return InputError(Fault(message, "gpus", str(gpus), hint))
 
 
-def _batch_findings(
+def _plan_findings(
     task: SearchTask, rows: Sequence[PlanRow], uses: Sequence[Use], terms: RunTerms, request: PlanRequest
 ) -> list[Finding]:
-    """What a reader must know of the batch: rounded, usual, hard to share, wasteful; and of its critical size."""
-    notes: list[Finding] = []
-    batch, critical = terms.choice.largest, terms.critical
-    if request.global_batch is None and not request.batch_grows and critical is None:
-        message = f"no batch is given: about {format_count(USUAL_TOKENS)} tokens, with which most published runs begin"
-        notes.append(info("usual-batch", message, remedy="give --global-batch"))
-    if batch.tokens != batch.asked:
-        notes.append(info("batch-rounded", f"global batch: {batch.sentence}"))
-    if terms.choice.fixed:
-        uneven = [use.gpus for use in uses if use.gpus <= batch.sequences and batch.sequences % use.gpus]
-        near = nearest_batch(task, uneven[-1], batch.sequences) if uneven else None
-        if near is not None and near != batch.sequences:
-            message = (
-                f"{batch.sequences:,} sequences do not divide over {uneven[-1]:,} accelerators; {near:,} "
-                f"({format_count(near * task.seq)} tokens) are faster per token"
-            )
-            notes.append(
-                info("awkward-batch", message, remedy=f"give --global-batch '{near} sequences'", sequences=near)
-            )
-    wasteful = [row for row in rows if row.tokens_factor > 2.0 + 1e-9]
-    if wasteful:
-        worst = max(wasteful, key=lambda row: row.tokens_factor)
-        message = (
-            f"from P {wasteful[0].gpus:,} the batch is above the critical one: at {worst.gpus:,} "
-            f"{100 * worst.wasted:.0f} % of the tokens are wasted ({format_count(worst.outcome.tokens)} a step)"
-        )
-        remedy = "accept fewer accelerators, or a smaller --global-batch"
-        notes.append(warning("wasted-tokens", message, remedy=remedy, share=worst.wasted, gpus=worst.gpus))
-    if critical and critical.tokens.has_interval:
-        low, high = critical.tokens.low or 0.0, critical.tokens.high or 0.0
-        size = f"{format_count(low)} to {format_count(high)} tokens{critical.equivalent}"
-        message = f"critical batch {size} ({critical.source})"
-        notes.append(info("critical-batch-range", message, definition="double", given_as=critical.given_as))
-    return notes
-
-
-def _plan_findings(
-    task: SearchTask,
-    rows: Sequence[PlanRow],
-    uses: Sequence[Use],
-    terms: RunTerms,
-    effective: CostEffective,
-    request: PlanRequest,
-) -> list[Finding]:
     """What a reader must know beside the table."""
-    notes: list[Finding] = [*task.model.notes, *task.cluster.precision_notes(task.precision)]
+    notes = [*task.model.notes, *task.cluster.precision_notes(task.precision)]
     if task.adapters:
         message = "low-rank adapters beside frozen weights: no gradients of the weights, states of the adapters only"
-        remedy = "give --tokens for the time and price of the run" if request.tokens is None else None
-        notes.append(info("adapters", message, remedy=remedy))
-    notes += _batch_findings(task, rows, uses, terms, request)
+        notes.append(info("adapters", message))
+    if request.global_batch is None and not request.batch_grows and terms.critical is None:
+        message = f"no batch is given: about {format_count(USUAL_TOKENS)} tokens, with which most published runs begin"
+        notes.append(info("usual-batch", message, remedy="give --global-batch"))
+    notes += filter(None, (_wasted(rows), _critical_range(terms.critical), _gaps(task, uses, terms), _idle(task, rows)))
+    return [*notes, *calibration_notes(task.stack, task.cluster, task.calibration), *_eight_times(rows, request)]
+
+
+def _wasted(rows: Sequence[PlanRow]) -> Finding | None:
+    """From which P the batch is above the critical one, and the largest share of tokens that is wasted."""
+    wasteful = [row for row in rows if row.wasted > HALF]
+    if not wasteful:
+        return None
+    worst = max(wasteful, key=lambda row: row.wasted)
+    message = (
+        f"from P {wasteful[0].gpus:,} the batch is above the critical one: at {worst.gpus:,} {worst.wasted:.0%} of the "
+        f"tokens are wasted ({format_count(worst.outcome.tokens)} a step)"
+    )
+    remedy = "accept fewer accelerators, or a smaller --global-batch"
+    return warning("wasted-tokens", message, remedy=remedy, share=worst.wasted, gpus=worst.gpus)
+
+
+def _critical_range(critical: CriticalBatch | None) -> Finding | None:
+    if critical is None or not critical.tokens.has_interval:
+        return None
+    low, high = critical.tokens.low or 0.0, critical.tokens.high or 0.0
+    size = f"{format_count(low)} to {format_count(high)} tokens{critical.equivalent}"
+    message = f"critical batch {size} ({critical.source})"
+    return info("critical-batch-range", message, definition="double", given_as=critical.given_as)
+
+
+def _gaps(task: SearchTask, uses: Sequence[Use], terms: RunTerms) -> Finding | None:
+    """The P without a layout, and the batches or the P that have one."""
     gaps = [use.gpus for use in uses if not use.best.layouts]
-    if gaps:
-        at = ", ".join(f"{gpus:,}" for gpus in gaps)
-        message = f"at P = {at} no layout with stages of equal depth fits and divides the batch"
-        near = {gpus: nearest_batch(task, gpus, terms.choice.largest.sequences) for gpus in gaps}
-        ways = [f"at P {gpus:,} use {count} sequences" for gpus, count in near.items() if count is not None]
-        remedy = "; ".join(ways) or "choose a larger P for memory"
-        notes.append(warning("gaps", message, gpus=gaps, remedy=remedy))
-    idle = [row for row in rows if row.idle]
-    if idle:
-        worst = max(idle, key=lambda row: row.idle / row.gpus)
-        message = f"at P {worst.gpus:,} the run is fastest on {worst.outcome.gpus:,}; {worst.idle:,} stay idle"
-        notes.append(info("idle-accelerators", message, remedy="take fewer accelerators", gpus=worst.gpus))
-    notes += calibration_notes(task.stack, task.cluster, task.calibration)
-    if effective.ended and len(rows) > 1:
-        last = rows[-1].gpus
-        message = f"every doubling up to P {last:,} pays: the cost-effective scale may lie beyond"
-        notes.append(info("sweep-ended", message, remedy=f"continue with --gpus {2 * last}, {4 * last}", gpus=last))
-    if request.regime == "strong" and len(rows) > 1:
-        first = rows[0]
-        eight = next((row for row in rows if row.gpus >= 8 * first.gpus), rows[-1])
-        ratio = eight.gpus / first.gpus
-        spread = math.exp(first.outcome.calibration.ratio_width)  # steps of one job share most of their error
-        message = (
-            f"{ratio:,.4g}x the accelerators ({first.gpus:,} to {eight.gpus:,}) are {eight.speedup:.2f}x as fast "
-            f"({eight.speedup / spread:.2f} to {eight.speedup * spread:.2f})"
-        )
-        notes.append(info("strong-scaling", message, speedup=eight.speedup, ratio=ratio))
-    return notes
+    if not gaps:
+        return None
+    near = {gpus: nearest_batch(task, gpus, terms.choice.largest.sequences) for gpus in gaps}
+    ways = [f"at P {gpus:,} use {count} sequences" for gpus, count in near.items() if count is not None]
+    enough = next(use.gpus for use in uses if use.best.layouts)
+    at = ", ".join(f"{gpus:,}" for gpus in gaps)
+    message = f"at P = {at} no layout with stages of equal depth fits and divides the batch"
+    return warning("gaps", message, gpus=gaps, remedy="; ".join(ways) or f"it fits from {enough:,}")
+
+
+def _idle(task: SearchTask, rows: Sequence[PlanRow]) -> Finding | None:
+    """Where most accelerators stay idle, and the batch that would use them all."""
+    worst = max(rows, key=lambda row: row.idle / row.gpus)
+    if not worst.idle:
+        return None
+    message = f"at P {worst.gpus:,} the run is fastest on {worst.outcome.gpus:,}; {worst.idle:,} stay idle"
+    near = nearest_batch(task, worst.gpus, worst.outcome.layout.sequences)
+    remedy = f"take {worst.outcome.gpus:,} accelerators" + (f", or --global-batch '{near} sequences'" if near else "")
+    return info("idle-accelerators", message, remedy=remedy, gpus=worst.gpus)
+
+
+def _eight_times(rows: Sequence[PlanRow], request: PlanRequest) -> list[Finding]:
+    """The speedup of eight times the accelerators; steps of one job share most of their error."""
+    if request.regime != "strong" or len(rows) < 2:
+        return []
+    first = rows[0]
+    eight = next((row for row in rows if row.gpus >= 8 * first.gpus), rows[-1])
+    ratio, spread = eight.gpus / first.gpus, math.exp(first.outcome.calibration.ratio_width)
+    message = (
+        f"{ratio:,.4g}x the accelerators ({first.gpus:,} to {eight.gpus:,}) are {eight.speedup:.2f}x as fast "
+        f"({eight.speedup / spread:.2f} to {eight.speedup * spread:.2f})"
+    )
+    return [info("strong-scaling", message, speedup=eight.speedup, ratio=ratio)]

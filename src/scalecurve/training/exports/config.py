@@ -11,17 +11,18 @@ import math
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
 from typing import Any
 
 from scalecurve.document import Document, FindingList, Listing, Result
 from scalecurve.errors import Fault, InputError
-from scalecurve.findings import Finding, info
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob
+from scalecurve.findings import Finding, info, warning
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, evaluate_jobs
 from scalecurve.training.inputs.capabilities import capability_faults
-from scalecurve.training.inputs.stack import read_stack
+from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.stack import calibration_of, read_stack
 from scalecurve.training.inputs.transformer import Transformer, training_table
 
 Settings = dict[str, Any]
@@ -47,13 +48,12 @@ def stage_depths(layers: int, chunks: int) -> list[int]:
 
 
 def facts(job: TrainingJob, learning_rate: float | None = None) -> Settings:
-    """What a job is, by the names that exports.toml uses; none where a framework is not to be told."""
+    """What a job is, by the names that exports.toml uses; none or false where a framework is not to be told."""
     return {
         **model_facts(job.model), **layout_facts(job), **titan_facts(job), **maxtext_facts(job),
         "seq": job.seq, "learning_rate": learning_rate, "adamw": learning_rate and "AdamW",
-        "fp16": job.precision == "fp16" or None, "bf16": job.precision != "fp16" or None,
-        "fp8_format": "hybrid" if job.precision == "fp8" else None,
-        "fp4_format": "e2m1" if job.precision == "nvfp4" else None,
+        "fp16": job.precision == "fp16", "bf16": job.precision != "fp16",
+        "fp8_format": {"fp8": "hybrid"}.get(job.precision), "fp4_format": {"nvfp4": "e2m1"}.get(job.precision),
         "nemo_precision": export_tables()["names"]["nemo_precision"][job.precision],
     }  # fmt: skip
 
@@ -61,54 +61,71 @@ def facts(job: TrainingJob, learning_rate: float | None = None) -> Settings:
 def model_facts(model: Transformer) -> Settings:
     """The sizes of a model.  An indexer's keys are no window; of some models one layer in so many has none."""
     window = model.window if not model.indexer_heads else None
-    sparse = model.layers - model.dense_layers
+    sparse, latent = model.layers - model.dense_layers, bool(model.kv_rank)
     kinds = f"[0,1]*{sparse}" if sparse == model.dense_layers else f"[0]*{model.dense_layers}+[1]*{sparse}"
-    grouped = model.groups < model.heads
     return {
         "layers": model.layers, "hidden": model.hidden, "ffn": model.ffn or 4 * model.hidden, "heads": model.heads,
-        "head": model.head_size, "vocab": model.vocab, "grouped": grouped or None,
-        "groups": model.groups if grouped else None, "gated": model.gated or None,
-        "norm": "RMSNorm" if model.gated else None, "positions": None if model.positions else "rope",
-        "rotary_base": None if model.positions else model.rotary_base, "qk_norm": model.qk_norm or None,
-        "untied": not model.tied or None, "window": f"{window - 1},0" if window else None,
+        "head": model.head_size, "vocab": model.vocab, "grouped": model.groups < model.heads,
+        "groups": model.groups if model.groups < model.heads else None, "gated": model.gated,
+        "norm": model.gated and "RMSNorm", "positions": not model.positions and "rope",
+        "rotary_base": None if model.positions else model.rotary_base, "qk_norm": model.qk_norm,
+        "untied": not model.tied, "window": window and f"{window - 1},0",
         "window_every": max(round(1.0 / (1.0 - model.window_share)), 2) if window and model.window_share < 1 else None,
         "experts": model.experts, "top_k": model.top_k, "expert_ffn": model.expert_ffn,
-        "expert_layers": f"({kinds})" if model.experts else None, "moe": model.is_moe or None,
-        "dispatcher": "alltoall" if model.is_moe else None, "shared_ffn": model.shared_ffn or None,
-        "latent": bool(model.kv_rank) or None, "kv_rank": model.kv_rank, "q_rank": model.q_rank, "rope": model.rope,
-        "value_head": model.value_head if model.kv_rank else None,
-        "latent_head": model.head_size - (model.rope or 0) if model.kv_rank else None,
-        "mtp_layers": model.mtp_layers or None,
+        "expert_layers": model.experts and f"({kinds})", "moe": model.is_moe,
+        "dispatcher": model.is_moe and "alltoall", "shared_ffn": model.shared_ffn or None, "latent": latent,
+        "kv_rank": model.kv_rank, "q_rank": model.q_rank, "rope": model.rope,
+        "value_head": model.value_head if latent else None,
+        "latent_head": model.head_size - (model.rope or 0) if latent else None, "mtp_layers": model.mtp_layers or None,
     }  # fmt: skip
 
 
 def layout_facts(job: TrainingJob) -> Settings:
     """How the job is split, and what the stack does about it."""
-    layout, model, zero = job.layout, job.model, job.layout.zero
+    return {**split_facts(job), **state_facts(job), **recompute_facts(job.layout, job.model)}
+
+
+def split_facts(job: TrainingJob) -> Settings:
+    """Accelerators, degrees, micro-batches and pipeline stages."""
+    layout, model = job.layout, job.model
     server = job.cluster.node if job.cluster.node <= LARGEST_SERVER else TRAY
     node, chunks = math.gcd(server, layout.gpus), layout.pp * layout.interleave
-    depths = stage_depths(model.layers, chunks)
-    stages = "|".join("t" * depth for depth in depths)
-    overlaps = job.stack.data_overlap if layout.data_overlap is None else layout.data_overlap
-    short = job.stack.gradient_bytes == 2 and zero >= 1
-    full, selective = (layout.recompute == mode for mode in ("full", "selective"))
+    uneven = model.layers % chunks > 0
+    stages = "|".join("t" * depth for depth in stage_depths(model.layers, chunks))
     return {
         "nodes": max(layout.gpus // node, 1), "node": node, "tp": layout.tp, "pp": layout.pp, "cp": layout.cp,
-        "micro": layout.micro, "accumulation": layout.accumulation, "sequences": layout.sequences, "zero": zero,
+        "micro": layout.micro, "accumulation": layout.accumulation, "sequences": layout.sequences,
         "ep": layout.ep if model.is_moe else None, "etp": layout.etp if model.is_moe else None,
         "expert_ranks": layout.ep, "tensor_ranks": layout.tp if layout.tp > 1 else None,
-        "uneven_stages": f"E{stages}{'m' * model.mtp_layers}L" if model.layers % chunks else None,
-        "even_chunks": layout.interleave if layout.interleave > 1 and not model.layers % chunks else None,
-        "sequence_parallel": layout.sequence_parallel or None, "split_states": zero >= 1 or None,
-        "split_gradients": zero >= 2 or None, "overlaps": overlaps, "overlap": (overlaps and zero >= 1) or None,
-        "strategy": {2: "optim_grads", 3: "optim_grads_params"}.get(zero),
-        "checkpoint": "fsdp_dtensor" if zero >= 2 else None, "short_gradients": short or None,
-        "long_gradients": not short or None, "shard": layout.shard,
-        "instances": layout.dp // layout.shard if layout.shard else None,
-        "shard_crosses": layout.shard * layout.tp > job.cluster.node if layout.shard else None,
-        "recompute_mode": layout.recompute, "recompute": layout.recompute if full or selective else None,
-        "recompute_method": "uniform" if full else None, "recompute_layers": 1 if full else None,
-        "recompute_modules": "core_attn layernorm" + " moe_act" * model.is_moe if selective else None,
+        "uneven_stages": uneven and f"E{stages}{'m' * model.mtp_layers}L",
+        "even_chunks": layout.interleave if layout.interleave > 1 and not uneven else None,
+        "sequence_parallel": layout.sequence_parallel,
+    }  # fmt: skip
+
+
+def state_facts(job: TrainingJob) -> Settings:
+    """Where weights, gradients and optimiser states are, and in how many bytes gradients travel."""
+    layout, zero = job.layout, job.layout.zero
+    overlaps = job.stack.data_overlap if layout.data_overlap is None else layout.data_overlap
+    short = job.stack.gradient_bytes == 2 and zero >= 1
+    return {
+        "zero": zero, "split_states": zero >= 1, "split_gradients": zero >= 2, "overlaps": overlaps,
+        "overlap": overlaps and zero >= 1, "strategy": {2: "optim_grads", 3: "optim_grads_params"}.get(zero),
+        "checkpoint": zero >= 2 and "fsdp_dtensor", "short_gradients": short, "long_gradients": not short,
+        "shard": layout.shard, "instances": layout.shard and layout.dp // layout.shard,
+        "shard_crosses": layout.shard and layout.shard * layout.tp > job.cluster.node,
+    }  # fmt: skip
+
+
+def recompute_facts(layout: Layout, model: Transformer) -> Settings:
+    """Which activations are computed again."""
+    full, selective = (layout.recompute == mode for mode in ("full", "selective"))
+    modules = ("core_attn", "layernorm", *(["moe_act"] if model.is_moe else []))
+    return {
+        "recompute_mode": layout.recompute, "recompute": (full or selective) and layout.recompute,
+        "recompute_method": full and "uniform", "recompute_layers": int(full) or None,
+        "recompute_modules": selective and " ".join(modules),
+        "recompute_list": selective and f"[{', '.join(modules)}]",
         "full_layers": model.layers if full else None,
     }  # fmt: skip
 
@@ -125,7 +142,7 @@ def titan_facts(job: TrainingJob) -> Settings:
         "titan_chunks": titan_chunks(stage_depths(job.model.layers, layout.pp * layout.interleave)) if staged else None,
         "titan_selective": "op" if layout.recompute == "selective" else None,
         "titan_converters": ["quantize.linear.float8"] if eight else None,
-        "titan_gathers_fp8": layout.zero > 0 if eight else None, "titan_not_fp8": ["output"] if eight else None,
+        "titan_gathers_fp8": eight and layout.zero > 0, "titan_not_fp8": ["output"] if eight else None,
         "local_batch": layout.micro * (layout.accumulation if staged else 1),
         "staged_micro": layout.micro if staged else None,
     }  # fmt: skip
@@ -168,7 +185,7 @@ def maxtext_facts(job: TrainingJob) -> Settings:
         "staged_chunks": layout.interleave if staged else None,
         "staged_layers": model.layers // (layout.pp * layout.interleave) if staged else None,
         "maxtext_quantization": {"nvfp4": "te_nvfp4", "fp8": "fp8_full" if tpu else "fp8_gpu"}.get(job.precision),
-        "maxtext_qwix": eight or None,
+        "maxtext_qwix": eight,
     }  # fmt: skip
 
 
@@ -178,9 +195,11 @@ def settings_of(framework: str, known: Settings) -> Settings:
     otherwise = rows.pop("otherwise", {})
     settings: Settings = {}
     for name, meaning in rows.items():
-        literal = not isinstance(meaning, str) or meaning.startswith("=")
-        value = (meaning.lstrip("=") if isinstance(meaning, str) else meaning) if literal else known[meaning]
-        value = otherwise.get(name) if value is None else value
+        value = known.get(meaning) if isinstance(meaning, str) else meaning
+        if isinstance(meaning, str) and meaning.startswith("="):
+            value = meaning[1:]
+        if value is None or value is False:
+            value = otherwise.get(name)
         if value is not None:
             *sections, key = name.split(".")
             place = settings
@@ -299,7 +318,11 @@ def said_by_itself(job: TrainingJob, framework: str, learning_rate: float | None
     named = model.name in known or not (framework == "torchtitan" or (framework == "maxtext" and model.is_moe))
     rate = "" if learning_rate else " and learning-rate"
     splits = framework in ("torchtitan", "maxtext") and layout.tp > 1 and not layout.sequence_parallel
+    own = read_stack(FRAMEWORKS[framework][0])
+    [there] = evaluate_jobs([replace(job, stack=own)], calibration_of(job.cluster.accelerator, own))
     notes = [
+        (not there.fits, warning("does-not-fit", f"under {own.name} it needs {there.memory_text}",
+                                 remedy=f"plan it with --stack {own.name} and without --layout")),
         (True, info("paths", f"data, tokenizer, checkpoint{rate} settings are yours to add")),
         (framework == "torchtitan", info(
             "framework-version", "written for torchtitan 0.2.2, the last release that reads TOML; later sources take "

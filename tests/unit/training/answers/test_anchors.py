@@ -9,7 +9,7 @@ import pytest
 from scalecurve.errors import InputError
 from scalecurve.training import evaluate_layout
 from scalecurve.training.answers.evaluation import evaluate_jobs
-from scalecurve.training.answers.measured import MeasuredStep, anchored
+from scalecurve.training.answers.measured import MeasuredStep, anchored, calibrate
 from scalecurve.training.answers.score import score
 from scalecurve.training.inputs.stack import calibration_of
 
@@ -37,3 +37,12 @@ def test_two_runs_of_a_slower_machine_predict_a_third():
 def test_anchors_are_a_count_or_the_smallest(tmp_path):
     with pytest.raises(InputError, match="smallest"):
         score([tmp_path / "none.csv"], anchors="some")
+
+
+def test_a_run_faster_than_the_peak_is_no_anchor() -> None:
+    row = {"layout": "tp=8,pp=2,dp=4,micro=1", "gpus": "64", "batch": "256", "seq": "8192", "step_seconds": "4.9"}
+    with pytest.raises(InputError, match=r"faster than the peak: 3\d\d % MFU"):
+        calibrate([row], model="llama3-70b", cluster="h100-ib400", stack="megatron-core")
+    assert calibrate(
+        [row | {"step_seconds": "40"}], model="llama3-70b", cluster="h100-ib400", stack="megatron-core"
+    ).fitted
