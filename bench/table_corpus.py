@@ -456,11 +456,12 @@ def _traps(rng: np.random.Generator, make: Make) -> Iterator[Case]:
 def check(case: Case, folder: Path) -> tuple[str, str]:
     """("read" | "refused" | "wrong", what happened)."""
     import scalecurve as sc
+    from scalecurve.formats.loading import load_any
 
     path = folder / case.filename
     path.write_text(case.content, encoding=case.encoding, newline="")
     try:
-        loaded = sc.formats.loading.load_any(path, regime="strong", **case.options)
+        loaded = load_any(path, regime="strong", **case.options)
     except sc.InputError as problem:
         text = str(problem).lower()
         named = not case.must_mention or any(word.lower() in text for word in case.must_mention)

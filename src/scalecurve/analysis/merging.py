@@ -117,16 +117,8 @@ def merge(studies: Sequence[StudyLike], *, regime: str | None = None, allow_mixe
     parts = [as_study(study, regime=regime) for study in studies]
     first = parts[0]
     mixed = [finding for other in parts[1:] for finding in require_sameness(first, other, allow_mixed=allow_mixed)]
-    findings: dict[tuple[str, str], Finding] = {}
-    for finding in (finding for study in parts for finding in study.findings):
-        findings.setdefault((finding.code, finding.message), finding)
-    bulks = [study.bulk for study in parts if study.bulk is not None]
-    bulk: Samples | None = None
-    runs: tuple[Run, ...] = ()
-    if len(bulks) == len(parts) and sum(len(own.k) for own in bulks) > MOST_RUNS:
-        bulk = Samples.of(np.concatenate([own.k for own in bulks]), np.concatenate([own.values for own in bulks]))
-    else:  # bare samples become runs of which only the time is known
-        runs = tuple(run for number, study in enumerate(parts) for run in _labelled(study, parts[:number], number))
+    findings = {(finding.code, finding.message): finding for study in reversed(parts) for finding in study.findings}
+    runs, bulk = _joined(parts)
     warmups, setups = {study.warmup for study in parts}, {study.setup for study in parts}
     note = f"merged from {', '.join(study.name for study in parts)}"
     merged = replace(
@@ -140,6 +132,15 @@ def merge(studies: Sequence[StudyLike], *, regime: str | None = None, allow_mixe
         findings=(*findings.values(), *mixed),
     )
     return merged.with_findings(session_findings(merged))
+
+
+def _joined(parts: Sequence[Study]) -> tuple[tuple[Run, ...], Samples | None]:
+    """All samples: as runs with their session, or bare where there are too many."""
+    bulks = [study.bulk for study in parts if study.bulk is not None]
+    if len(bulks) == len(parts) and sum(len(own.k) for own in bulks) > MOST_RUNS:
+        columns = (np.concatenate([getattr(own, name) for own in bulks]) for name in ("k", "values"))
+        return (), Samples.of(*columns)
+    return tuple(run for number, study in enumerate(parts) for run in _labelled(study, parts[:number], number)), None
 
 
 def _labelled(study: Study, earlier: Sequence[Study], number: int) -> Iterator[Run]:

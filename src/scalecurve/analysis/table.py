@@ -233,24 +233,25 @@ class SpeedupTable(Result):
         columns += [Column(ratio)] if relative else []
         columns += [Column("E"), Column("interval", meaning="interval of E")]
         columns += [Column("Karp-Flatt")] if self.karp_flatt else []
-        rows = []
-        for row in self.rows:
-            middle = row.median if self.statistic == "median" and row.median else row.mean
-            digits = _decimals(middle.value)
-            cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(middle.value, digits)]
-            cells += [_interval(middle, digits), None if row.std is None else _fixed(row.std, digits)]
-            places = 2 if row.speedup.value < 1000 else 0
-            cells += [_fixed(row.speedup.value, places), _interval(row.speedup, places)]
-            cells += [_fixed(row.relative_speedup, 2)] if relative else []
-            cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
-            cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
-            words = row.verdict + (" (unsure)" if row.sure is False and row.verdict != UNDECIDED else "")
-            words += ", oversubscribed" if row.oversubscribed else ""
-            words += ", disturbed" if row.disturbed else ""
-            rows.append([*cells, Cell(words, _TONES.get(row.verdict, "bad"))])
+        rows = [self._cells(row) for row in self.rows]
         body = table([*columns, Column("verdict", "left")], rows)
         blocks: tuple[Block, ...] = (Paragraph(head), body)
         return Document(None, (*blocks, FindingList(self.findings)) if self.findings else blocks)
+
+    def _cells(self, row: TableRow) -> list[Cell | str | None]:
+        """One row of the printed table, in the order of its columns."""
+        middle = row.median if self.statistic == "median" and row.median else row.mean
+        digits, places = _decimals(middle.value), 2 if row.speedup.value < 1000 else 0
+        cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(middle.value, digits)]
+        cells += [_interval(middle, digits), None if row.std is None else _fixed(row.std, digits)]
+        cells += [_fixed(row.speedup.value, places), _interval(row.speedup, places)]
+        cells += [_fixed(row.relative_speedup, 2)] if self.baseline_k != 1 else []
+        cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
+        cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
+        words = row.verdict + (" (unsure)" if row.sure is False and row.verdict != UNDECIDED else "")
+        words += ", oversubscribed" if row.oversubscribed else ""
+        words += ", disturbed" if row.disturbed else ""
+        return [*cells, Cell(words, _TONES.get(row.verdict, "bad"))]
 
 
 def _interval(estimate: Estimate, digits: int | None) -> str | None:

@@ -24,6 +24,7 @@ ANSWERS = COMMUNICATION, STRAGGLER, JITTER, IMBALANCE, CONTENTION, SERIAL, REPEA
 )  # fmt: skip
 CAUSES = ANSWERS[:-2]
 UNDETERMINED = "undetermined"
+UNLIKELY = 0.04  # the chance below which a cause is in no set: it costs a set 0.1 % of its coverage
 LOAD_CAUSES = (CONTENTION, SERIAL, OTHER, NONE)  # clients do not wait for one another: what they share is in the server
 FAMILIES: dict[str, tuple[str, ...]] = {name: tuple(own["members"]) for name, own in _LISTED["families"].items()}
 WAITING_CAUSES = FAMILIES["waiting"]
@@ -139,10 +140,11 @@ def by_family(chances: Mapping[str, float]) -> dict[str, float]:
 
 
 def likeliest(chances: Mapping[str, float], covered: float) -> tuple[str, ...]:
-    """The names with the largest chances, until these add up to `covered`."""
+    """The names with the largest chances, until these add up to `covered`; beside the first none that is unlikely."""
     ranked = sorted(chances, key=lambda own: -chances[own])
     total = np.cumsum([chances[name] for name in ranked])
-    return tuple(ranked[: int(np.searchsorted(total, covered - 1e-12)) + 1])
+    enough = ranked[: int(np.searchsorted(total, covered - 1e-12)) + 1]
+    return (enough[0], *(name for name in enough[1:] if chances[name] >= UNLIKELY))
 
 
 def answer(chances: Mapping[str, float], used: Weights) -> CauseAnswer:
@@ -156,7 +158,7 @@ def answer(chances: Mapping[str, float], used: Weights) -> CauseAnswer:
     for cause, stated, least in (
         (one[0], one, 0.0 if len(candidates) == 1 else used.named),
         (groups[0], family, used.named),
-        (" or ".join(pair), () if NONE in pair else tuple(pair), used.pair),
+        (" or ".join(pair), tuple(pair) if NONE not in pair or len(candidates) == 2 else (), used.pair),
         (UNDETERMINED, (), 0.0),
     ):
         chance = sum(chances[name] for name in stated or candidates)

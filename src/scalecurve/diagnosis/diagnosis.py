@@ -244,11 +244,6 @@ class Diagnosis(Result):
     def _meaning(self, cause: str) -> str:
         return self.meanings[cause].split(" (")[0]
 
-    @property
-    def ruled_out(self) -> tuple[str, ...]:
-        """The causes outside the set, in the order of their chances; none where nothing can be said."""
-        return tuple(c.name for c in self.causes if c.name not in self.candidates) if self.reason is None else ()
-
     def records(self) -> list[dict[str, Any]]:
         return [
             {

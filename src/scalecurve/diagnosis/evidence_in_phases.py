@@ -21,7 +21,6 @@ PARTS = ("collectives", "waiting", "compute", "serial phases", "loading", "outsi
 LEAST_LOSS = 0.03  # of the worker-seconds
 SAME_WORK = 0.01
 SIGNIFICANT = 0.01
-FEW_STEPS = 0.1
 NOISE_AT_BARRIERS = 1.7  # as a power of ten: some 2500 barriers
 
 
@@ -99,7 +98,7 @@ def evidence(by_k: Runs, *, weak: bool) -> dict[str, float]:
     )
     for name, value in _waiting(by_k, weak=weak).items():
         numbers[f"waiting: {name}"] = max(share["waiting"], 0.0) * value
-    for name, value in _growth(by_k, lost, noise * spent, weak=weak).items():
+    for name, value in _growth(by_k, lost, weak=weak).items():
         numbers[f"compute: {name}"] = max(share["compute"], 0.0) * value
     for name, value in _messages(by_k, lost, weak=weak).items():
         numbers[f"collectives: {name}"] = max(share["collectives"], 0.0) * value
@@ -166,16 +165,6 @@ def lasting(matrix: FloatArray) -> tuple[FloatArray, float | None]:
     return kept * means, p_value
 
 
-def by_host(runs: list[Account], matrix: FloatArray) -> tuple[list[str], FloatArray] | None:
-    """Mean busy seconds of the ranks of each host (repeats x hosts); None where fewer than two hosts are known."""
-    names = runs[0].hosts
-    hosts = list(dict.fromkeys(names))
-    if None in hosts or not len(hosts) > 1 or any(own.hosts != names for own in runs):
-        return None
-    places = [[i for i, name in enumerate(names) if name == host] for host in hosts]
-    return [str(host) for host in hosts], np.stack([matrix[:, own].mean(axis=1) for own in places], axis=1)
-
-
 def work_matrix(runs: list[Account]) -> FloatArray | None:
     """Counted work over the mean of its run (repeats x workers); None where any worker did not count."""
     works = [own.work for own in runs if own.work is not None and own.work.sum() > 0]
@@ -188,68 +177,67 @@ def _waiting(by_k: Runs, *, weak: bool) -> dict[str, float]:
     workers = len(runs[0].compute)
     if workers < 2:
         return {}
-    counted = count(runs)
-    waited = max(float(np.median(counted.parts[:, 1])), 1e-12)
+    waited = max(float(np.median(count(runs).parts[:, 1])), 1e-12)
     matrix = busy_matrix(runs)
-    mean = float(matrix.mean())
     excess, _ = lasting(matrix)
-    always = float(np.clip(workers * mean * max(excess.max(), 0.0) / waited, 0.0, 1.2))
-    top = int(np.argmax(excess))
-    others = np.delete(excess, top)
-    alone = (
-        float(excess[top] - others.max()) / max(float(excess[top] - others.mean()), 1e-12) if excess[top] > 0 else 0.0
-    )
-    hosts = by_host(runs, matrix)
-    on_host = 0.0
-    if hosts is not None:
-        own, p_value = lasting(hosts[1])
-        spread_inside = float(
-            np.mean(
-                [
-                    matrix[:, [i for i, n in enumerate(runs[0].hosts) if n == host]].mean(axis=0).std()
-                    for host in hosts[0]
-                ]
-            )
-        )
-        if own.max() > 0 and (p_value is None or p_value < SIGNIFICANT):
-            rest = np.delete(own, int(np.argmax(own)))
-            distinct = float(own.max() - rest.max()) / max(float(own.max() - rest.mean()), 1e-12)
-            on_host = float(np.clip(distinct * own.max() / (own.max() + 3 * spread_inside / mean + 1e-9), 0.0, 1.0))
-    work, uneven_work, passing_work = work_matrix(runs), 0.0, 0.0
-    if work is not None and excess[top] > 0.005:
-        uneven_work = float(
-            np.clip((work[:, top].mean() - 1.0) / max(float(matrix[:, top].mean() / mean) - 1.0, 1e-9), 0.0, 1.2)
-        )
-    if work is not None:
-        own, other = work - work.mean(axis=0), matrix / matrix.mean(axis=1, keepdims=True)
-        other = other - other.mean(axis=0)
-        power = float((other**2).sum())
-        passing_work = float(np.clip((own * other).sum() / power, 0.0, 1.0)) if power > 1e-12 else 0.0
-    over = _over_spread(runs, waited, workers)
+    top, mean = int(np.argmax(excess)), float(matrix.mean())
+    always = float(np.clip(workers * mean * max(excess[top], 0.0) / waited, 0.0, 1.2))
     visible = workers * float(np.median(matrix.max(axis=1) - matrix.mean(axis=1))) / waited
-    in_run = float(np.clip(visible, 0.0, 1.2)) * max(1.0 - always, 0.0)
-    numbers = {
+    by_work, passing_by_work, counted = _explained_by_work(runs, matrix, top, float(excess[top]))
+    totals = [max(float(np.median(count(own).parts[:, 1])), 0.0) for own in by_k.values()]
+    over = _over_spread(runs, waited, workers)
+    shrinks = _spread_shrinks(by_k) if all(own.busy_steps is not None for own in runs) else 0.0
+    return {
         "always the same worker": always,
-        "one worker in each run": in_run,
-        "one worker in each run, equal work": in_run * float(work is not None) * (1.0 - passing_work),
-        "one worker apart": always * alone,
-        "one host apart": always * on_host,
+        "one worker in each run": float(np.clip(visible, 0.0, 1.2)) * max(1.0 - always, 0.0),
+        "one worker apart": always * _apart(excess),
+        "one host apart": always * _host_apart(runs, matrix),
         "first worker": always * float(top == 0),
-        "counted work explains it": always * uneven_work,
-        "equal work, unequal time": always * float(work is not None) * max(1.0 - uneven_work, 0.0),
-        "passing, by counted work": max(1.0 - always, 0.0) * passing_work,
+        "counted work explains it": always * by_work,
+        "equal work, unequal time": always * counted * max(1.0 - by_work, 0.0),
+        "passing, by counted work": max(1.0 - always, 0.0) * passing_by_work,
         "extra seconds of the slowest shrink": always * _extra_shrinks(by_k, top, weak=weak),
         "explained by busy time": _explained(runs, waited),
-        "grows": _power(
-            np.array([max(float(np.median(count(own).parts[:, 1])), 0.0) for own in by_k.values()]), list(by_k)
-        ),
+        "grows": _power(np.array(totals), list(by_k)),
         "over spread": min(over, NOISE_AT_BARRIERS),
         "more than noise at barriers can": max(over - NOISE_AT_BARRIERS, 0.0),
+        "spread of a step shrinks with K": max(1.0 - always, 0.0) * shrinks,
     }
-    steps = [own.busy_steps for own in runs]
-    if all(own is not None and own.shape[1] > 3 for own in steps):
-        numbers |= _step_behaviour(by_k, always)
-    return numbers
+
+
+def _apart(excess: FloatArray) -> float:
+    """How far the largest lies above the next, as a share of its distance from the mean of the others; 0 for none."""
+    top = int(np.argmax(excess))
+    rest = np.delete(excess, top)
+    return float(excess[top] - rest.max()) / max(float(excess[top] - rest.mean()), 1e-12) if excess[top] > 0 else 0.0
+
+
+def _host_apart(runs: list[Account], matrix: FloatArray) -> float:
+    """How clearly one host alone is slow with all its workers; 0 where fewer than two hosts are known."""
+    names = runs[0].hosts
+    hosts = dict.fromkeys(names)
+    if None in hosts or len(hosts) < 2 or any(own.hosts != names for own in runs):
+        return 0.0
+    parts = [matrix[:, [i for i, name in enumerate(names) if name == host]] for host in hosts]
+    own, p_value = lasting(np.stack([part.mean(axis=1) for part in parts], axis=1))
+    if p_value is not None and p_value >= SIGNIFICANT:
+        return 0.0
+    inside = float(np.mean([part.mean(axis=0).std() for part in parts])) / float(matrix.mean())
+    return float(np.clip(_apart(own) * own.max() / (own.max() + 3 * inside + 1e-9), 0.0, 1.0))
+
+
+def _explained_by_work(runs: list[Account], matrix: FloatArray, top: int, excess: float) -> tuple[float, float, float]:
+    """How far counted work explains the lasting excess of the slowest worker, and what comes and goes; and 1 where work
+    was counted, else all are 0."""
+    work = work_matrix(runs)
+    if work is None:
+        return 0.0, 0.0, 0.0
+    lasting_part = float(work[:, top].mean() - 1.0) / max(float(matrix[:, top].mean() / matrix.mean()) - 1.0, 1e-9)
+    own, other = work - work.mean(axis=0), matrix / matrix.mean(axis=1, keepdims=True)
+    other = other - other.mean(axis=0)
+    power = float((other**2).sum())
+    passing = float(np.clip((own * other).sum() / power, 0.0, 1.0)) if power > 1e-12 else 0.0
+    return float(np.clip(lasting_part, 0.0, 1.2)) if excess > 0.005 else 0.0, passing, 1.0
 
 
 def _extra_shrinks(by_k: Runs, top: int, *, weak: bool) -> float:
@@ -295,32 +283,6 @@ def _over_spread(runs: list[Account], waited: float, workers: int) -> float:
     return float(np.clip(np.log10(waited / workers / (spread * matrix.mean())), -1.0, 3.0))
 
 
-def _step_behaviour(by_k: Runs, always: float) -> dict[str, float]:
-    """How slowness comes and goes over the steps of the largest K, once what lasts was taken off."""
-    runs = next(reversed(by_k.values()))
-    few, repeats, tails = [], [], []
-    for account in runs:
-        steps = account.busy_steps
-        if steps is None:
-            continue
-        rest = steps / np.maximum(steps.mean(axis=0, keepdims=True), 1e-15)
-        rest = rest - rest.mean(axis=1, keepdims=True)
-        late = np.sort(rest.max(axis=0))[::-1]
-        top = max(1, int(np.ceil(FEW_STEPS * len(late))))
-        few.append(float(late[:top].sum() / max(late.sum(), 1e-12)))
-        power = float((rest**2).sum())
-        repeats.append(float((rest[:, 1:] * rest[:, :-1]).sum()) / power if power > 0 else 0.0)
-        spread = float(rest.std()) + 1e-9
-        tails.append(float(np.log10(np.mean((rest / spread) ** 4) / 3.0 + 0.01)))
-    passing = max(1.0 - always, 0.0)
-    return {
-        "in few steps": passing * float(np.mean(few)),
-        "the same worker step after step": passing * float(np.mean(repeats)),
-        "long tails": passing * float(np.clip(np.mean(tails), -0.5, 1.5)),
-        "spread of a step shrinks with K": passing * _spread_shrinks(by_k),
-    }
-
-
 def _spread_shrinks(by_k: Runs) -> float:
     """From 0 (the same seconds at every K: delays) to 1 (in proportion to the compute: shares of the work)."""
     spreads, means = [], []
@@ -347,8 +309,8 @@ def more_work(by_k: Runs, *, weak: bool) -> float | None:
     return None
 
 
-def _growth(by_k: Runs, lost: FloatArray, error: float, *, weak: bool) -> dict[str, float]:
-    """How compute that grew behaves: by counted work or steps, by its growth over K, and beside the waiting."""
+def _growth(by_k: Runs, lost: FloatArray, *, weak: bool) -> dict[str, float]:
+    """How compute that grew behaves: by counted work or steps, and by its growth over K."""
     column = lost[:, PARTS.index("compute")]
     again = more_work(by_k, weak=weak)
     counted = all(own.work is not None for runs in by_k.values() for own in runs)  # as many steps may hold more work
@@ -356,15 +318,10 @@ def _growth(by_k: Runs, lost: FloatArray, error: float, *, weak: bool) -> dict[s
     explained = 0.0
     if again is not None and again > 1.0 + SAME_WORK and column[-1] > 0:
         explained = float(np.clip(compute * (1.0 - 1.0 / again) / column[-1], 0.0, 1.2))
-    waiting = float(lost[-1, PARTS.index("waiting")])
-    early = float(np.clip(column[1] / column[-1], 0.0, 1.5)) if column[-1] > 0 else 0.0
     return {
         "more work or steps": explained,
         "same work": float(counted) * max(1.0 - explained, 0.0),
         "grows": _power(column, list(by_k)),
-        "early": early,
-        "with waiting": float(np.clip(waiting / column[-1], 0.0, 3.0)) / 3.0 if column[-1] > 0 else 0.0,
-        "beyond noise": float(np.clip(column[-1] / max(error, 1e-12), 0.0, 4.0)) / 4.0,
         "on the fastest worker too": _on_the_fastest(by_k, float(column[-1]), weak=weak),
     }
 

@@ -9,6 +9,7 @@ largest K that the term takes, averaged over the fits by how well they do.  The 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -124,8 +125,7 @@ def evidence(times: Mapping[int, FloatArray], *, weak: bool) -> dict[str, float]
     seconds = np.exp(points.mean - points.mean[0])
     losses, misfit = loss_by_term(points, share, weak=weak)
     overhead = seconds / (share / share[0]) - 1.0
-    floor = 0.5 * np.sqrt(points.variance + UNSEEN**2) + 0.002
-    safe = np.maximum(overhead, floor)
+    safe = np.maximum(overhead, 0.5 * np.sqrt(points.variance + UNSEEN**2) + 0.002)
     middle = len(k) // 2
     error = float(np.sqrt(points.variance[0] + points.variance[-1] + UNSEEN**2))
     known = ~np.isnan(points.spread)
@@ -137,21 +137,18 @@ def evidence(times: Mapping[int, FloatArray], *, weak: bool) -> dict[str, float]
         growth = float((weight * x * y).sum() / ((weight * x * x).sum() + 2.0))
     return {
         **{f"loss in {name}": losses.get(name, 0.0) for name in NAMES},
-        "size of the loss": float(np.log10(safe[-1])) + 0.5,
         "loss beyond noise": float(np.clip((overhead[-1] - 0.03) / error, -4.0, 4.0)) / 2.0,
-        "lost early": float(np.clip(safe[1] / safe[-1], 0.0, 1.5)),
         "growth at small K": _exponent(safe, k, min(1, middle), middle),
         "growth at large K": _exponent(safe, k, middle, len(k) - 1),
-        "turns up": float(np.clip(np.log(seconds[-1] / seconds.min()), 0.0, 1.5)),
         "spread": float(np.clip(np.log10(points.pooled + 1e-3) + 2.0, -1.0, 1.5)),
         "spread grows": float(np.clip(growth, -1.0, 1.0)),
         "slow runs": min(10.0 * points.slow, 1.0),
         "misfit": float(np.clip(np.log10(misfit + 0.1), -1.0, 2.0)),
-        "range of K": float(np.log2(k[-1] / k[0])) / 6.0,
     }
 
 
 def _exponent(overhead: FloatArray, k: FloatArray, first: int, last: int) -> float:
+    """The power of K with which the overhead grows between two places."""
     if first == last:
         return 0.0
     power = np.log(overhead[last] / overhead[first]) / np.log(k[last] / k[first])
@@ -161,41 +158,47 @@ def _exponent(overhead: FloatArray, k: FloatArray, first: int, last: int) -> flo
 def loss_by_term(points: Points, share: FloatArray, *, weak: bool) -> tuple[dict[str, float], float]:
     """The part of the loss at the largest K in each term, averaged over fits; and the chi-square of the best fit over
     its degrees of freedom."""
-    k = points.k
+    k, ideal = points.k, share / share[0]
     seconds = np.exp(points.mean - points.mean[0])
     error = seconds * np.sqrt(points.variance + UNSEEN**2)
     forms = term_shapes(k, weak=weak)
-    columns = [share / share[0]] + [form for _, form in forms]
     names = [name for name, _ in forms]
-    models: list[tuple[int, ...]] = [(0,), *((0, j) for j in range(1, len(columns)))]
-    if CONSTANT in names and len(k) > 3:
-        constant = 1 + names.index(CONSTANT)
-        models += [(0, constant, j) for j in range(1, len(columns)) if j != constant]
-    onsets = {name: names.count(name) for name in names}
+    columns = np.array([ideal, *(form for _, form in forms)])
+    added = (columns / ideal)[:, -1] - (columns / ideal)[:, 0]
     weights, parts, best = [], [], np.inf
-    for model in models:
-        design = np.stack([columns[j] for j in model], axis=1) / error[:, None]
-        normal = design.T @ design
-        normal[np.diag_indices_from(normal)] *= 1.0 + 1e-9
-        sizes = np.linalg.solve(normal, design.T @ (seconds / error))
+    for model in _models(names, len(k)):
+        sizes, chi2 = _fitted(columns[list(model)], seconds, error)
         if np.any(sizes[1:] < 0) or sizes[0] <= 0:
             continue
-        chi2 = float((((seconds - design @ sizes * error) / error) ** 2).sum())
         best = min(best, chi2 / max(len(k) - len(model), 1))
-        lost = {names[j - 1]: 0.0 for j in model[1:]}
-        for j, size in zip(model[1:], sizes[1:], strict=True):
-            own = columns[j] / (share / share[0])
-            lost[names[j - 1]] += float(size * (own[-1] - own[0]))
+        own = [names[j - 1] for j in model[1:]]
+        lost = dict(zip(own, (sizes[1:] * added[list(model[1:])]).tolist(), strict=True))
         total = sum(lost.values())
         parts.append({name: value / total for name, value in lost.items()} if total > 0 else {})
-        spread_over = np.log([onsets[names[j - 1]] for j in model[1:]]).sum()
-        weights.append(-0.5 * chi2 - PENALTY * (len(model) - 1) - spread_over)
+        spread_over = np.log([names.count(name) for name in own]).sum()
+        weights.append(-0.5 * chi2 - PENALTY * len(own) - spread_over)
     if not weights:
         return {}, 100.0
     power = np.exp(np.array(weights) - max(weights))
-    power /= power.sum()
-    shares: dict[str, float] = {}
-    for weight, own in zip(power.tolist(), parts, strict=True):
-        for name, part in own.items():
-            shares[name] = shares.get(name, 0.0) + weight * part
-    return shares, float(best)
+    shares: Counter[str] = Counter()
+    for weight, lost in zip((power / power.sum()).tolist(), parts, strict=True):
+        shares.update({name: weight * part for name, part in lost.items()})
+    return dict(shares), float(best)
+
+
+def _models(names: list[str], points: int) -> list[tuple[int, ...]]:
+    """Sets of columns to fit: the ideal alone, with each term, and with a constant and each term."""
+    models = [(0,), *((0, j) for j in range(1, len(names) + 1))]
+    if CONSTANT in names and points > 3:
+        constant = 1 + names.index(CONSTANT)
+        models += [(0, constant, j) for j in range(1, len(names) + 1) if j != constant]
+    return models
+
+
+def _fitted(columns: FloatArray, seconds: FloatArray, error: FloatArray) -> tuple[np.ndarray, float]:
+    """The sizes of the columns by weighted least squares, and the chi-square of what is left."""
+    design = (columns / error).T
+    normal = design.T @ design
+    normal[np.diag_indices_from(normal)] *= 1.0 + 1e-9
+    sizes = np.linalg.solve(normal, design.T @ (seconds / error))
+    return sizes, float(((seconds / error - design @ sizes) ** 2).sum())

@@ -65,8 +65,8 @@ class Account:
 
     `outside` is the time of every worker that no phase covers, `transfer` the seconds in collectives that every worker
     needs, by the least of each step, `busy_steps` the busy seconds by worker and step (both None where phases of steps
-    are not there), `steps` their number where it is known, `pairwise` whether messages go from one worker to the next,
-    `collective` whether all are named as collectives, `messages` the name of the longest of them.
+    are not there), `steps` their number where it is known, `pairwise` whether messages go from one worker
+    to the next, `collective` whether all are named as collectives, `messages` the name of the longest of them.
     """
 
     k: int
@@ -150,34 +150,20 @@ def _account(run: Run, named: Mapping[str, str], *, whole: bool = False) -> Acco
 
     `named` are the kinds of the phases; `whole` says that T holds more than the workers report.
     """
-    own = np.array([rank.seconds or 0.0 for rank in run.ranks])
-    outside = 0.0
-    kinds = {kind: np.zeros(len(run.ranks)) for kind in (*KINDS, HIDDEN)}
     if all(rank.phases for rank in run.ranks):
-        for i, rank in enumerate(run.ranks):
-            for name, seconds in rank.phases.items():
-                kinds[named[name]][i] += seconds
-        covered = np.sum([kinds[kind] for kind in KINDS], axis=0)
-        span = float(max(own.max(), covered.max(), (run.value or 0.0) if whole else 0.0))
-        uncovered = span - covered
-        outside = float(uncovered.min())
-        kinds[WAIT] += uncovered - outside
+        kinds, span, outside = _phased(run, named, whole=whole)
     else:
+        own, outside = np.array([rank.seconds or 0.0 for rank in run.ranks]), 0.0
         span = max(float(run.value or 0.0), float(own.max()))
-        kinds[COMPUTE], kinds[COMMUNICATION] = own, span - own
-    # Hosts as the workers name themselves, or as the launcher does where several share a name but not a place.
-    names, places = tuple(rank.host for rank in run.ranks), run.placement.hosts if run.placement else ()
-    hosts = places if len(set(names)) < len(names) == len(places) else names
+        kinds = {kind: np.zeros(len(run.ranks)) for kind in KINDS} | {COMPUTE: own, COMMUNICATION: span - own}
     amounts = [rank.work for rank in run.ranks]
-    work = None if any(amount is None for amount in amounts) else np.array(amounts, dtype=np.float64)
-    seconds_by_kind = {kind: kinds[kind] for kind in KINDS}
     messages = [name for name, kind in named.items() if kind == COMMUNICATION]
     counts = [len(rank.steps) - rank.warmup_steps for rank in run.ranks if len(rank.steps) > rank.warmup_steps]
     busy_steps = _by_step(run, named, (COMPUTE, DATA, SERIAL))
     return Account(
         k=run.k,
         span=span,
-        **seconds_by_kind,
+        **kinds,
         outside=outside,
         transfer=_transfer(run, named, kinds[COMMUNICATION]),
         busy_steps=busy_steps,
@@ -186,9 +172,30 @@ def _account(run: Run, named: Mapping[str, str], *, whole: bool = False) -> Acco
         pairwise=any(_PAIRWISE.search(name) for name in messages),
         collective=bool(messages) and all(_COLLECTIVE.search(name) for name in messages),
         messages=max(messages, key=lambda name: sum(rank.phases.get(name, 0.0) for rank in run.ranks), default=None),
-        hosts=hosts,
-        work=work,
+        hosts=_hosts(run),
+        work=None if None in amounts else np.array(amounts, dtype=np.float64),
     )
+
+
+def _phased(run: Run, named: Mapping[str, str], *, whole: bool) -> tuple[dict[str, FloatArray], float, float]:
+    """Seconds of each worker by kind, the span, and the time that no phase of any worker covers."""
+    kinds = {kind: np.zeros(len(run.ranks)) for kind in (*KINDS, HIDDEN)}
+    for i, rank in enumerate(run.ranks):
+        for name, seconds in rank.phases.items():
+            kinds[named[name]][i] += seconds
+    del kinds[HIDDEN]
+    covered = np.sum(list(kinds.values()), axis=0)
+    longest = max(rank.seconds or 0.0 for rank in run.ranks)
+    span = float(max(longest, covered.max(), (run.value or 0.0) if whole else 0.0))
+    outside = float((span - covered).min())
+    kinds[WAIT] += span - covered - outside
+    return kinds, span, outside
+
+
+def _hosts(run: Run) -> tuple[str | None, ...]:
+    """Hosts as the workers name themselves, or as the launcher does where several share a name but not a place."""
+    names, places = tuple(rank.host for rank in run.ranks), run.placement.hosts if run.placement else ()
+    return places if len(set(names)) < len(names) == len(places) else names
 
 
 def _by_step(run: Run, named: Mapping[str, str], kinds: tuple[str, ...]) -> FloatArray | None:
@@ -255,9 +262,9 @@ def find_slow_host(by_k: Mapping[int, list[Account]]) -> SlowHost | None:
     """The one host that is clearly slower than others that agree, over all its ranks; without counted work only where
     the K that ran without it show no imbalance.  Where hosts are unknown and work was counted, a rank is a host."""
     runs = [account for group in by_k.values() for account in group if len(account.compute) > 1]
-    by_work = bool(runs) and all(account.work is not None and np.all(account.work > 0) for account in runs)
-    hosts_known = bool(runs) and all(host is not None for account in runs for host in account.hosts)
-    if not (hosts_known or by_work):
+    by_work = all(account.work is not None and np.all(account.work > 0) for account in runs)
+    hosts_known = all(host is not None for account in runs for host in account.hosts)
+    if not runs or not (hosts_known or by_work):
         return None
     paces, ranks = _paces(runs, by_work=by_work, hosts_known=hosts_known)
     median = {host: float(np.median([value for _, value in own])) for host, own in paces.items()}
@@ -267,11 +274,15 @@ def find_slow_host(by_k: Mapping[int, list[Account]]) -> SlowHost | None:
     usual = float(np.median([value for host, value in median.items() if host != slowest]))
     if not _stands_out(median, slowest, usual, [value for size, value in paces[slowest] if size > 2]):
         return None
-    without = [own for own in runs if not ranks[slowest] & set(range(len(own.compute)))]
-    balanced = bool(without) and all(own.compute.max() < SLOWER * own.compute.mean() for own in without)
-    if not (by_work or balanced):
+    if not (by_work or _balanced_without(runs, ranks[slowest])):
         return None
     return SlowHost(slowest, median[slowest] / usual, frozenset(ranks[slowest]), by_work)
+
+
+def _balanced_without(runs: list[Account], ranks: set[int]) -> bool:
+    """Whether there are runs without these ranks, and all of them are balanced."""
+    without = [own for own in runs if not ranks & set(range(len(own.compute)))]
+    return bool(without) and all(own.compute.max() < SLOWER * own.compute.mean() for own in without)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,8 @@ class ThreadLoss:
             more = 1.0 + self.numbers["growth of running"]
             return f"The workers run {more:.2f} times as long in all {where} as at K0, for the same job."
         if cause == SERIAL and self.alone is not None:
-            return f"One thread runs alone {self.alone:.0%} of the time {where}; workers idle {shares[IDLE][0]:.0%}."
+            idle = shares[IDLE][0]
+            return f"Serial work: one thread runs alone {self.alone:.0%} of the time {where}; workers idle {idle:.0%}."
         return f"Workers idle {shares[IDLE][0]:.0%} and run {shares[RUNNING][0]:.0%} of worker time {where}: {cause}."
 
     def sentences(self) -> Iterator[str]:
@@ -97,7 +98,8 @@ def without_starvation(study: Study) -> Study:
             return run
         factor = float(quiet_seconds(_worker_seconds(run)).sum()) / (run.k * _span(run))
         ranks = tuple(_scaled(rank, factor) for rank in run.ranks)
-        return replace(run, value=run.value / factor if rising else run.value * factor, ranks=ranks)
+        value = run.value / factor if rising else run.value * factor
+        return replace(run, value=value, wall_seconds=run.wall_seconds or _span(run), ranks=ranks)
 
     return replace(study, runs=tuple(quiet(run) for run in study.runs)) if disturbed else study
 
@@ -148,6 +150,7 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
         "lost running, in a library that waits by running": lost[RUNNING] * spins,
         "lost idle": lost[IDLE],
         "lost idle, one alone": lost[IDLE] * by_one,
+        "lost idle, one alone of two": lost[IDLE] * by_one * float(last == 2),
         "lost idle, only one ever runs": lost[IDLE] * float(alone / spans > ONLY_ONE),
         "lost idle, workers not there": lost[IDLE] * float(np.clip(missing / idle, 0.0, 1.0)),
         "lost waiting for a disk": lost[DISK],

@@ -272,16 +272,25 @@ def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
             return f"{text[: group.start()]} {text[group.end() :]}", unit, None
     if (match := pattern("headers.in_unit").match(text)) and (unit := unit_of(match["unit"])) is not None:
         return match["left"], unit, None
-    last_word = re.split(r"[\s_]+", text)[-1]
-    if pattern("headers.other_units").fullmatch(last_word) and len(last_word) > 1 and last_word != text:
+    *before, last_word = re.split(r"[\s_]+", text)
+    if before and len(last_word) > 1 and pattern("headers.other_units").fullmatch(last_word):
         return text, None, last_word
-    if last_word != text and "/" in last_word and (unit := unit_of(last_word)) is not None:
-        return text, unit, None  # run1 samples/s
+    if (unit := _rate_among(before, last_word)) is not None:
+        return text, unit, None
     return (
         text,
         None,
         "%" if text.endswith("%") else text if slash and pattern("headers.no_rate").match(text.lower()) else None,
     )
+
+
+def _rate_among(before: Sequence[str], last_word: str) -> ValueColumn | None:
+    """The rate in the last word, or before a word for the whole: run1 samples/s, images_per_sec_global."""
+    if before and "/" in last_word:
+        return unit_of(last_word)
+    is_said = len(before) > 1 and last_word.lower() in WORDS["whole"] | {*_STATISTIC_OF}
+    unit = unit_of("_".join(before)) if is_said else None
+    return unit if unit is not None and unit.quantity is not Quantity.SECONDS else None
 
 
 def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:

@@ -541,3 +541,32 @@ def test_times_that_follow_one_law_lead_with_the_cause_that_the_law_stands_for(
     curve = {k: (seconds(k) * np.exp(0.01 * rng.standard_normal(5))).tolist() for k in WORKERS}
 
     assert diagnose(Study.from_samples(curve, regime="strong")).candidates[0] == cause
+
+
+def busy_machine(*, waiting: float, idle: float) -> Study:
+    """Two workers of which one alone runs `idle` of the time, beside programs that make threads wait for cores."""
+    runs = []
+    for k, repeat in product((1, 2), range(3)):
+        quiet = 1.0 if k == 1 else 1.0 / (2.0 * (1.0 - idle) + idle)
+        span = quiet / (1.0 - waiting)
+        states = {"running": 1.0, "runnable": waiting / (1.0 - waiting), "alone": span * (idle if k > 1 else 1.0)}
+        facts = {"samples": 50.0, "threads": float(k)} | states
+        runs.append(
+            Run(k=k, value=span * (1 + 0.01 * repeat), repeat=repeat, threads=facts, observed={"disturbed": True})
+        )
+    others = warning("disturbed", "others used 1.0 cores", k=[1, 2])
+    return Study(regime=Regime.STRONG, k_unit="workers", runs=tuple(runs), findings=(others,))
+
+
+@pytest.mark.parametrize("waiting", [0.05, 0.2])
+def test_a_busy_machine_leaves_a_cause_to_name_where_the_threads_hardly_waited(waiting: float) -> None:
+    result = diagnose(busy_machine(waiting=waiting, idle=0.9))
+
+    assert (result.cause, result.reason) == ("serial", None)
+    assert "runs alone" in str(result.counted)
+
+
+def test_a_busy_machine_where_the_threads_waited_most_of_the_time_leaves_none() -> None:
+    result = diagnose(busy_machine(waiting=0.8, idle=0.1))
+
+    assert (result.cause, result.reason) == ("undetermined", "disturbed")

@@ -37,6 +37,7 @@ from scalecurve.formats.tables.shapes import (
     from_columns_of_curves,
     from_columns_of_k,
     from_columns_of_runs,
+    grid_of_parted_labels,
     numbered_columns,
     with_product,
 )
@@ -187,6 +188,12 @@ def _shapes(
         yield from ((from_columns_of_runs(grid, view.heads, own.places), own) for own in runs[:1])
         return
     yield LongGrid(grid), None
+    if (
+        options.k_column is None
+        and options.value_column is None
+        and not any(names_workers(view, i) for i in range(view.width))
+    ):
+        yield from ((LongGrid(parted), None) for parted in map(grid_of_parted_labels, [grid]) if parted is not None)
     for own in families if options.value_column is None else ():
         rest = [i for i in range(view.width) if i not in own.places]
         if options.k_column in (None, HEADER) and options.k_from is None and not options.melt and own.may_be_workers:
@@ -361,6 +368,7 @@ def _columns_as_curves(
     numbered = {i for family in numbered_columns(view.heads) for i in family.places}
     free = [i for i in values if i not in named and i not in numbered and not _has_another_use(view, i)]
     for places in (named, free if not named or options.quantity is not None or options.melt else []):
+        places = [i for i in places if options.melt or not _is_reference(view, k, i)]
         if len(places) > 1 and (options.melt or _are_alike(view, places)):
             long = from_columns_of_curves(view.grid, places)
             kept = [i for i in range(view.width) if i not in places and view.heads[i].statistic is None]
@@ -368,6 +376,18 @@ def _columns_as_curves(
                 continue
             own = TableView(long.grid, options, mark)
             yield Candidate(own, long, None if k is None else kept.index(k), long.value or 0)
+
+
+def _is_reference(view: TableView, k: int | None, i: int) -> bool:
+    """Whether each value of a column stands at half of all K or more, as the serial time behind a speedup does."""
+    if k is None or view.grid.rows < 3:
+        return False
+    counts = set(view.labels(k))
+    at: dict[str, set[str]] = {}
+    for label, count in zip(view.labels(i), view.labels(k), strict=True):
+        at.setdefault(label, set()).add(count)
+    has_ratio = len(at) > 1 or any(head.is_derived for head in view.heads)
+    return has_ratio and min(map(len, at.values())) >= max(2, len(counts) / 2)
 
 
 def _has_another_use(view: TableView, i: int) -> bool:

@@ -38,18 +38,19 @@ from scalecurve.formats.tables.cells import (
     may_be_thousands,
     only_parted,
 )
-from scalecurve.formats.tables.evidence import UNITS, cells_of_k, is_proven_k, name_of_k, weigh
+from scalecurve.formats.tables.evidence import UNITS, cells_of_k, in_order, is_proven_k, is_setting, name_of_k, weigh
 from scalecurve.formats.tables.facts import TableView
 from scalecurve.formats.tables.observations import ALL_WORKERS, Meaning, meaning_of, read_candidate
 from scalecurve.formats.tables.structure import NamedTable, TableLayout, find_layout, read_grid, with_caption
 from scalecurve.study import Quantity, Regime
 
 AHEAD = 1.0  # by how much the best reading must lead
-LEAST = -2.0  # what they must come to for a reading to be offered
+LEAST_OF_K = -0.5  # what they must come to for a reading to be offered
 ENOUGH = 2.0  # what the name and the cells of K must come to
 HYPERFINE = ("command", "mean", "stddev", "median", "user", "system", "min", "max")  # its CSV, in seconds
 CHECKED_ROWS = 200
-MOST_OFFERS, MOST_TRIED, MOST_CURVES_OFFERED = 3, 8, 20
+MOST_OFFERS, MOST_TRIED, MOST_CURVES_OFFERED = 3, 8, 30
+MOSTLY_SAME = 0.9  # of the rows must agree; few digits may differ more
 SAME = 0.03  # what the digits of a printed table may leave open
 _UNIT_NAMES = {TIME_UNITS[name]: name for name in ("ns", "us", "ms", "s", "min", "h")}
 
@@ -110,12 +111,29 @@ def read_tables(tables: Sequence[NamedTable], options: ReadOptions, name: str, k
             if any(len(curve.samples.distinct_k) > 1 for curve in reading.curves):
                 read_ones.append((number, table, reading))
     named = [own for own in read_ones if len(own[2].k_origin or "") > len("column `P`")]
-    read_ones = named or read_ones  # P may count partitions where another table counts threads
+    read_ones = _said_once(named or read_ones)  # P may count partitions where another table counts threads
     if not read_ones:
         return _refused_all(tables, problems, options, name, k)
     if len(read_ones) == 1:
         return read_ones[0][2]
     return _joined(read_ones, options, name)
+
+
+def _said_once(read_ones: Sequence[tuple[int, NamedTable, Reading]]) -> list[tuple[int, NamedTable, Reading]]:
+    """The tables without those that only say again what a longer one says: the means of the runs above them."""
+
+    def means(reading: Reading) -> list[dict[int, float]]:
+        return [{k: float(v.mean()) for k, v in curve.samples.by_k().items()} for curve in reading.curves]
+
+    def is_among(one: dict[int, float], others: list[dict[int, float]]) -> bool:
+        return any(one.keys() == own.keys() and all(abs(own[k] / one[k] - 1) < 0.01 for k in one) for own in others)
+
+    kept: list[tuple[int, NamedTable, Reading]] = []
+    for entry in sorted(read_ones, key=lambda own: -sum(len(curve.samples) for curve in own[2].curves)):
+        known = [one for _, _, reading in kept for one in means(reading)]
+        if not all(is_among(one, known) for one in means(entry[2])):
+            kept.append(entry)
+    return sorted(kept, key=lambda own: own[0])
 
 
 def _asked_for(tables: Sequence[NamedTable], wanted: str) -> NamedTable:
@@ -323,7 +341,7 @@ def _same_curve(one: Candidate, other: Candidate) -> bool:
     )
     if not scaled and not per_worker and abs(level * units[0] / units[1] - 1) > SAME:
         return False
-    return bool((abs(same / level - 1) <= SAME).all())
+    return float(np.mean(abs(same / level - 1) <= SAME)) >= MOSTLY_SAME
 
 
 def _reference(own: Candidate, i: int, shift: int = 0) -> str:
@@ -336,7 +354,9 @@ def _reference(own: Candidate, i: int, shift: int = 0) -> str:
 def _varied(ranked: Sequence[Candidate]) -> list[Candidate]:
     """The best readings, each next with another K or another column of observations than those before."""
     best_of: dict[tuple[str, str], Candidate] = {}
-    ranked = [own for own in ranked if name_of_k(own) + cells_of_k(own) > LEAST]
+    ranked = [
+        own for own in ranked if name_of_k(own) + cells_of_k(own) + in_order(own) > LEAST_OF_K and not is_setting(own)
+    ]
     for own in ranked:
         k = "" if own.k is None else own.view.name(own.k)
         best_of.setdefault(("k", f"{own.long.how} {k}"), own)
@@ -388,7 +408,9 @@ def _with_offers(
         good = [curve for curve in reading.curves if len(curve.samples.distinct_k) > 1]
         facts = [(curve.samples.k.tolist()[:50], curve.samples.values.tolist()[:50]) for curve in good]
         key = repr((facts, reading.quantity))
-        if good and len(good) <= MOST_CURVES_OFFERED and key not in shown:
+        ks = [k for curve in good for k in curve.samples.distinct_k.tolist()]
+        few = len(good) <= MOST_CURVES_OFFERED or sum(k & (k - 1) == 0 for k in ks) > 3 * len(good)  # no tuning sweep
+        if good and few and key not in shown:
             shown.add(key)
             lines += _shown(reading, way, options, name)
     return Unclear(problem.faults, subject=problem.subject, ways=ways, offers=lines)

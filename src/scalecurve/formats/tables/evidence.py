@@ -47,12 +47,20 @@ def name_of_k(own: Candidate) -> float:
         return CERTAIN + (LIKELY + 0.5 if any(parts) else 0.0)
     if own.long.how == "k-in-headers":
         return _name_of_header_row(own, text)
+    are_sizes = all(pattern("evidence.size").fullmatch(label.strip()) for label in own.view.labels(own.k))
+    if are_sizes and not any(word in WORKER_NOUNS for word in head.words):  # 3x3, 5x5
+        return -LIKELY
     if own.view.numbers(own.k).bad.all():  # the cells name what they count: 4 nodes, np=4, 2N8G
         return CERTAIN
     if unit := worker_unit(text):
         return CERTAIN + UNITS.get(unit, 0.0) - (HINT if len(text) == 1 else 0.0)
     if k_unit_of(text):
         return SURE + 0.5
+    return _words_of_k(head)
+
+
+def _words_of_k(head: Header) -> float:
+    """The same by the single words of a header that names no count as a whole."""
     if head.says("work", "series", "dated") or head.is_repeat or head.is_count:
         return -LIKELY - HINT
     if any(word in WORKER_NOUNS for word in head.words) and not {*head.words} & {"per", "id"}:
@@ -88,6 +96,17 @@ def cells_of_k(own: Candidate) -> float:
     return score - (0.5 if len(values) > 12 and len(values) == len(counts) else 0.0)
 
 
+def in_order(own: Candidate) -> float:
+    """Whether K mostly rises from row to row and is round, as people choose it: 48, 100, 4096; not 567, 655, 668."""
+    counts = own.workers[np.isfinite(own.workers)]
+    steps = np.diff(counts)
+    if own.k is None or not len(steps):
+        return 0.0
+    is_round = [k <= 32 or k % 8 == 0 or k % 10 == 0 or k % 12 == 0 for k in distinct(counts)]
+    rises = 10 * int((steps >= 0).sum()) >= 6 * len(steps)
+    return (HINT if rises else -HINT) - (0.0 if np.mean(is_round) > 0.5 else LIKELY)
+
+
 def product_of_others(own: Candidate) -> float:
     """Whether K is the product of two other columns, as the cores of ranks and threads are."""
     return LIKELY + HINT if own.long.parts and own.long.how != "product" else 0.0
@@ -102,20 +121,33 @@ def name_of_value(own: Candidate) -> float:
     if meaning is None:
         laid_out = own.long.value is not None or head.statistic is not None
         score = (LIKELY if laid_out else 0.0) + _statistic(head)
-        return score - (LIKELY if head.says("work", "series", "label", "count") or head.is_repeat else 0.0)
-    score = SURE + (0.5 if meaning.quantity is Quantity.SECONDS else 0.0)
-    score += 0.5 if head.unit is not None or view.numbers(own.value).unit is not None else 0.0
+        return score - (LIKELY if is_setting(own) else 0.0)
+    score = SURE + (0.5 if meaning.quantity is Quantity.SECONDS else 0.0) - (SURE if is_setting(own) else 0.0)
+    is_rate = meaning.quantity is not Quantity.SECONDS
+    has_unit = head.unit is not None or view.numbers(own.value).unit is not None
+    score += (HINT if is_rate and is_load else 0.5) if has_unit else 0.0
     score += LIKELY if head.says("whole") and not head.is_part else 0.0
     score -= LIKELY + HINT if head.is_part else 0.0
     score -= SURE if is_cpu_time(view, own.value) or head.says("before") or is_of_one_worker(head.text) else 0.0
     score -= CERTAIN if _is_time_of_day(own) else 0.0
-    score -= HINT if "per" in head.words or "/" in head.text.rstrip(")]s") else 0.0
+    score -= HINT if meaning.quantity is Quantity.THROUGHPUT_PER_WORKER else 0.0
+    score -= HINT if ("per" in head.words and not (is_rate and has_unit)) or "/" in head.text.rstrip(")]s") else 0.0
     score -= LIKELY if "serial" in head.words or "sequential" in head.words or "seq" in head.words else 0.0
     if is_load:
         score += LIKELY + HINT if meaning.quantity is not Quantity.SECONDS else -LIKELY if head.says("latency") else 0.0
     score -= SURE if _is_latency_beside_rate(own) else 0.0
     plain = {*head.base} <= WORDS["time"] | WORDS["whole"] | WORDS["rate"] | WORDS["metric"]
     return score + _statistic(head) + (HINT if plain and meaning.quantity is Quantity.SECONDS else 0.0)
+
+
+def is_setting(own: Candidate) -> bool:
+    """Whether the observations are no measurement: sizes and other settings without a unit, or labels."""
+    head = own.value_head
+    if own.view.options.value_column is not None or head.unit is not None or own.long.value is not None:
+        return False
+    settled = own.view.kinds(own.k).get(own.value) in (Kind.CONSTANT, Kind.FACTOR, Kind.REPEAT)
+    is_named = head.says("series", "work", "label", "count") or head.is_repeat or bool({*head.words} & {*WORKER_NOUNS})
+    return settled or (is_named and (own.meaning is None or not head.says("time", "rate", "latency")))
 
 
 def _is_latency_beside_rate(own: Candidate) -> bool:
@@ -360,6 +392,19 @@ def simple_shape(own: Candidate) -> float:
     return alike + {"": 0.3, "runs": 0.5}.get(own.long.how, 0.0)
 
 
+def fixed_duration(own: Candidate) -> float:
+    """Whether every run was given the same time, as load generators give it, and a rate stands beside it."""
+    is_time = own.meaning is not None and own.meaning.quantity is Quantity.SECONDS
+    good = own.values[own.usable]
+    if not is_time or len(good) < 3 or own.view.options.value_column is not None or own.k is None:
+        return 0.0
+    low, high = np.quantile(good, [0.1, 0.7])
+    rates = [i for i in range(own.view.width) if i not in (own.k, own.value) and own.view.is_numeric(i)]
+    meanings = [value_meaning(own.view.name(i)) for i in rates]
+    has_rate = any(one is not None and one.quantity is not Quantity.SECONDS for one in meanings)
+    return -SURE if has_rate and high < (1 + CLOSE) * low else 0.0
+
+
 def known_quantity(own: Candidate) -> Quantity | None:
     """What the observations are where no word says it: phases add up to a time, a printed ratio follows from one."""
     if own.k is None:
@@ -383,6 +428,7 @@ EVIDENCE: tuple[Callable[[Candidate], float], ...] = (
     efficiency_is_speedup_per_k,
     moves_with_k,
     whole_of_phases,
+    fixed_duration,
     curves_reach_several_k,
 )
 

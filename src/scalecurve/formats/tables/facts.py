@@ -26,9 +26,11 @@ from scalecurve.formats.tables.cells import (
     no_result,
     numbers_of,
 )
+from scalecurve.study import Quantity
 from scalecurve.study.run import MAX_K, FloatArray, IntArray
 
 MOSTLY = 0.9
+BETWEEN = 0.2  # of the variance of a column may lie at one K where the column is a result
 
 
 class Kind(StrEnum):
@@ -120,7 +122,8 @@ class TableView:
 
 def is_cpu_time(view: TableView, i: int) -> bool:
     """Whether a column holds CPU time; beside the same column of a GPU, `cpu` names where the program ran."""
-    if not view.heads[i].says("cpu"):
+    value = view.heads[i].value
+    if not view.heads[i].says("cpu") or (value is not None and value.quantity is not Quantity.SECONDS):
         return False
     rest = {*view.heads[i].words} - WORDS["cpu"]
     return not any({*own.words} & WORDS["device"] and {*own.words} - WORDS["device"] == rest for own in view.heads)
@@ -165,7 +168,8 @@ def kind_of(view: TableView, i: int, labels: list[str], places: npt.NDArray[Any]
         return Kind.FACTOR
     if len(set(filled)) >= MOSTLY * len(filled) and len(filled) > 2 and not head.says("series", "work"):
         return Kind.LABEL if head.says("label") else Kind.MEASURED
-    if not bool((numbers.values == np.floor(numbers.values)).all()) and 3 * values > len(codes):
+    is_broken = not bool((numbers.values == np.floor(numbers.values)).all())
+    if is_broken and (3 * values > len(codes) or _moves_with_k(head, numbers.values, places)):
         return Kind.MEASURED
     if view.is_measured(i) and not head.says("series", "work"):
         return Kind.MEASURED
@@ -173,6 +177,14 @@ def kind_of(view: TableView, i: int, labels: list[str], places: npt.NDArray[Any]
         returns = float(at[codes].mean()) >= min(2, ks)
         return Kind.FACTOR if returns else Kind.UNCLEAR if head.says("series", "work") else Kind.MEASURED
     return Kind.UNCLEAR if head.says("series") else Kind.LABEL if head.says("label") else Kind.MEASURED
+
+
+def _moves_with_k(head: Header, values: FloatArray, places: npt.NDArray[Any]) -> bool:
+    """Whether most of what varies in a column varies between the K and not at one of them, as a result does."""
+    if head.says("series", "work") or len(values) != len(places):
+        return False
+    means = np.bincount(places, weights=values) / np.bincount(places)
+    return float(np.var(values - means[places])) < BETWEEN * float(np.var(values))
 
 
 def _parts_k(codes: IntArray, places: npt.NDArray[Any], at: IntArray, labels: list[str]) -> bool:

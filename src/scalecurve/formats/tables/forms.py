@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,9 @@ _SHEETS = {"xl/workbook.xml": "an Excel workbook", "content.xml": "an OpenDocume
 
 def recognise_rows(source: Source) -> str | None:
     """Rows of JSON; below a name or by column only with a field of worker counts, as any JSON holds some list."""
+    lists = _named_lists(source.json) if isinstance(source.json, dict) else {}
+    if any(worker_unit(key) for rows in lists.values() for key in rows[0]) and len(lists) > 1:
+        return f"JSON lists of objects: {', '.join(list(lists)[:4])}"
     rows = _json_rows(source)
     if rows and isinstance(source.json, dict) and not any(worker_unit(key) for key in rows[0]):
         return None
@@ -87,12 +90,25 @@ def formed_tables(source: Source) -> tuple[list[NamedTable], Mapping[str, str]]:
         return [NamedTable("", grid)], facts
     if source.head.startswith(ZIP):
         return _sheets(source), {}
-    return [NamedTable("", _json_grid(source))], {}
+    lists = _named_lists(source.json) if isinstance(source.json, dict) else {}
+    if len(lists) > 1:
+        return [NamedTable(name, _json_grid(source, [flat(row) for row in rows])) for name, rows in lists.items()], {}
+    return [NamedTable("", _json_grid(source, _json_rows(source)))], {}
 
 
-def _json_grid(source: Source) -> CellGrid:
+def _named_lists(data: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The lists of objects below the names of an object that also holds other things: raw_results, summaries."""
+    if all(isinstance(own, list) for own in data.values()):
+        return {}  # one table: each name is a curve
+    return {
+        name: own
+        for name, own in data.items()
+        if isinstance(own, list) and own and all(isinstance(x, dict) for x in own)
+    }
+
+
+def _json_grid(source: Source, rows: Sequence[Mapping[str, Any]]) -> CellGrid:
     """The rows as a table whose columns are the fields; lists inside of them are left out."""
-    rows = _json_rows(source)
     headers = tuple(dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list)))
     if len(headers) > MOST_FIELDS:
         remedy = "keep the field of K and the field of the time"

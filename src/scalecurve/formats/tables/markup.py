@@ -140,7 +140,7 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
     rules = [number for number, line in lines if is_rule(line) or re.fullmatch(r"[\s|:-]*-[\s|:-]*", line)]
     if len(barred) < 2:
         return None
-    split = _wiki_cells if any(re.match(r"\{\||\|\|.*\|\|$|!", line.strip()) for _, line in lines) else splitter("|")
+    split = _wiki_cells if any(pattern("markup.wiki").match(line.strip()) for _, line in lines) else splitter("|")
     widths = {len(split(line)) for _, line in islice(barred, COMPARED)}
     near = {*rules, *types}
     under = [(number, line) for number, line in barred if number + 1 in near]
@@ -159,14 +159,21 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
         return None
     everything, heads = _all_lines(source), heads or barred[:1]
     ends = [*(number for number, _ in heads[1:]), everything[-1][0] + 1]
-    tables = []
+    tables: list[NamedTable] = []
+    problems: list[FormatError] = []
     for (first, head), end in zip(heads, ends, strict=True):
         below = [(number, text) for number, text in everything if first < number < end and number not in near]
         above = [text for number, text in everything if number < first and "|" not in text and not is_rule(text)]
         rows = takewhile(lambda own: _is_aside(own[1]) or ("|" in own[1] and "|}" not in own[1]), below)
         kept = [(number, text) for number, text in rows if not _is_aside(text)]
-        tables.append(NamedTable(above[-1].strip("#*_ :") if above else "", _grid_of(split(head), kept, split, "|")))
-    return _whole(tables, "|")
+        title = above[-1].strip("#*_ :") if above else ""
+        try:
+            tables.append(NamedTable(title, _grid_of(split(head), kept, split, "|")))
+        except FormatError as problem:
+            problems.append(problem)
+    if not tables:
+        raise problems[0]
+    return _whole(tables, "|")  # a broken table spoils none of the others
 
 
 def _list_layout(source: Source) -> TableLayout:
@@ -469,6 +476,7 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
         return _Fact(noun if noun.endswith("s") else f"{noun}s", cell, counts=True), end
     if unit and unit_of(unit) is None:
         end, unit = match.end("value"), ""
+    label = pattern("markup.remark").sub("", label) or label  # 8 threads (HT): 0.95 s
     name = label.strip(" \t=:,;|[]()$>*#'\"-").split("  ")[-1].strip()
     if option := re.search(r"(?:^|\s)(?:--?(?P<flag>[\w-]+)[\s=]*|(?P<variable>[A-Z]\w*)=)$", label):
         name = option["flag"] or option["variable"]  # --threads 4, OMP_NUM_THREADS=4

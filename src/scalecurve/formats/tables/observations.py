@@ -58,7 +58,9 @@ from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArra
 
 MOST_CURVES, MOST_OF_A_SWEEP, MOST_SETTINGS = 200, 20, 4
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
+NO_WORKERS = frozenset(("-", "–", "—", "--", "n/a", "na", "none"))  # beside a serial program
 RISES = 1.2
+FALLS = -0.3  # slope of log T over log K below which observations without a name are times: rates rise with K
 GROWS = 0.3  # slope of log T over log K at which a count beside K is more likely the size of the job
 MOST_COMPARED = 100_000
 LONGEST_RUN = 9e8  # seconds; 28 years: a date in seconds since 1970
@@ -122,13 +124,16 @@ class TableWork:
     def name(self, i: int) -> str:
         return self.view.name(i)
 
-    def doubt(self, code: str, fault: Fault, *ways: Mapping[str, Any]) -> None:
-        """Ask about something, unless the user accepts it by its code; `ways` are options that may settle it."""
+    def doubt(self, code: str, fault: Fault, *ways: Mapping[str, Any], offered: bool = True) -> None:
+        """Ask about something, unless the user accepts it by its code; `ways` are options that may settle it.
+
+        Where the table holds nothing that could settle it, accepting it is no way that is `offered`.
+        """
         if code in self.options.accept:
             self.findings.append(warning("accepted-doubt", f"accepted by --accept {code}: {fault.message}", doubt=code))
             return
         self.faults.append(fault)
-        self.ways += [*ways, {"accept": (*self.options.accept, code)}]
+        self.ways += [*ways, *([{"accept": (*self.options.accept, code)}] if offered else [])]
 
     def stop_if_asked(self) -> None:
         if self.faults:
@@ -261,17 +266,10 @@ def _may_be_bare(work: TableWork, head: Header) -> bool:
     """Whether observations without a word are most likely times: laid out by K, a mean alone, columns of sizes."""
     long = work.chosen.long
     laid_out = long.value is not None and long.how != "curves"
-    return laid_out or (head.statistic is not None and not head.base) or _are_sizes(work)
-
-
-def _are_sizes(work: TableWork) -> bool:
-    """Whether the columns that were laid down are called by sizes: N=10, N=100."""
-    family = work.chosen.family
-    return work.chosen.long.how == "curves" and family is not None and _mostly_falls(work)
-
-
-def _mostly_falls(work: TableWork) -> bool:
-    return (slope_of(work.chosen) or 0.0) < 0
+    slope, workers = slope_of(work.chosen) or 0.0, work.chosen.workers[work.chosen.usable]
+    is_plain = len(set(workers.tolist())) > 2 and not head.says("not_seconds")
+    sizes = long.how == "curves" and work.chosen.family is not None and slope < 0  # N=10, N=100
+    return laid_out or (head.statistic is not None and not head.base) or sizes or (slope < FALLS and is_plain)
 
 
 def _doubt_unit(work: TableWork, head: Header, meaning: ValueColumn | None, stated: bool) -> None:
@@ -430,8 +428,29 @@ def _refuse_bad_cells(work: TableWork, bad_k: Mask, bad_value: Mask, all_bad: bo
         remedy = "write plain numbers, with their unit in the header and a spread as `mean ± std`"
         text = f"the column {work.name(chosen.value)} is not all numbers"
         raise InputError(Fault(text, value=str(grid.columns[chosen.value][0]), remedy=remedy))
+    zeros = [
+        row for row in np.flatnonzero(bad_value).tolist() if str(grid.columns[chosen.value][row]).strip(" 0.") == ""
+    ]
+    if zeros and len(zeros) == len(faults):
+        name = work.name(chosen.value)
+        text = f"{len(zeros)} of {grid.rows} cells of {name} are 0: they are shorter than the clock can tell"
+        remedy = "measure more work in one run, or keep the rows of larger jobs with --where column=value"
+        work.faults.append(Fault(text, grid.where(zeros[0]), remedy=remedy))
+        work.ways += [{"where": (*work.options.where, own)} for own in _settings_without(work, zeros)]
+        work.stop_if_asked()
     if faults:
         raise FormatError(capped(faults, counted_all=len(faults) <= ENOUGH_FAULTS))
+
+
+def _settings_without(work: TableWork, rows: Sequence[int]) -> list[str]:
+    """The column=value that few rows have and none of these."""
+    found = []
+    for i in range(work.view.width):
+        labels = labels_of(work.grid.columns[i])
+        free = set(labels) - {labels[row] for row in rows}
+        if i not in (work.chosen.k, work.chosen.value) and len(set(labels)) <= MOST_OF_A_SWEEP:
+            found += [f"{work.name(i)}={label}" for label in sorted(free)]
+    return found
 
 
 def _worker_counts(work: TableWork, k: int) -> FloatArray:
@@ -469,7 +488,8 @@ def _without_unmeasured(work: TableWork, counts: FloatArray, bad_k: Mask, bad_va
     reasons: dict[str, list[str]] = {}
     for row in bad.tolist():
         label = "" if workers is None else str(workers[row]).strip(" *_`")
-        if bad_k[row] and not is_summary(label) and not (row > last and no_result(values[row])):
+        is_aside = is_summary(label) or label.lower() in NO_WORKERS or (row > last and no_result(values[row]))
+        if bad_k[row] and not is_aside:
             continue
         if not bad_k[row] and not no_result(values[row]):
             continue
@@ -578,7 +598,32 @@ def _settle_others(work: TableWork, workers: IntArray) -> dict[str, list[str]]:
         work.use(i, role, f"{why}: {labels[0][:60] or '(empty)'}" if kind is Kind.CONSTANT else why)
         if kind is Kind.FOLLOWS_K:
             _change_with_k(work, i, dict(zip(workers.tolist(), labels, strict=True)), rises)
-    return _name_curves(work, workers, places, open_ones[Kind.FACTOR], open_ones[Kind.UNCLEAR])
+    factors = _without_outcomes(work, places, open_ones[Kind.FACTOR])
+    return _name_curves(work, workers, places, factors, open_ones[Kind.UNCLEAR])
+
+
+def _without_outcomes(work: TableWork, places: IntArray, factors: dict[int, list[str]]) -> dict[int, list[str]]:
+    """The factors without numbers that vary from repeat to repeat: what came out of a run is no setting of it.
+
+    Where numbered repeats and the factors that stand at every K part all rows already, nothing else set them.
+    """
+    repeats = [_kept_labels(work, i) for i, use in work.uses.items() if use.role is Role.REPEAT]
+    crossed = {i: labels for i, labels in factors.items() if _stands_at_every_k(labels, places)}
+    rest = [i for i in factors if i not in crossed and work.view.is_numeric(i)]
+    rows = list(zip(places.tolist(), *repeats, *crossed.values(), strict=True))
+    recur = all(_stands_at_every_k(labels, places) for labels in repeats)
+    if not repeats or not rest or not recur or len(set(rows)) < len(rows):
+        return factors
+    for i in rest:
+        work.use(i, Role.IGNORED, "varies from repeat to repeat, as a result does")
+    return {i: labels for i, labels in factors.items() if i not in rest}
+
+
+def _stands_at_every_k(labels: Sequence[str], places: IntArray) -> bool:
+    at: dict[str, set[int]] = {}
+    for label, place in zip(labels, places.tolist(), strict=True):
+        at.setdefault(label, set()).add(place)
+    return all(len(own) == int(places.max()) + 1 for own in at.values())
 
 
 def _name_curves(
@@ -602,6 +647,9 @@ def _name_curves(
     for i, labels in unclear.items():
         if len(set(zip(groups.tolist(), labels, strict=True))) == int(groups.max()) + 1:
             work.use(i, Role.IGNORED, "changes with K and with the columns that tell the curves apart")
+        elif len(set(zip(places.tolist(), labels, strict=True))) > len(set(labels)):  # one at several K is a curve
+            work.use(i, Role.SERIES, f"tells {len(set(labels))} curves apart")
+            series[_free_name(work.name(i) or f"column {i + 1}", series)] = labels
         else:
             _doubt_column(work, i, labels)
     return series | _splits(work, workers, series)
@@ -832,12 +880,20 @@ def _refuse_pooling(work: TableWork, meaning: Meaning, curves: Sequence[TableCur
     for curve in curves:
         several = [values for values in curve.samples.by_k().values() if len(values) > 1]
         apart = sum(float(values.max()) > FAR_APART * float(values.min()) for values in several)
-        if several and 2 * apart >= len(several) and telling and not numbered:
+        if not several or 2 * apart < len(several) or numbered:
+            continue
+        text = f"rows of one K differ more than {FAR_APART:g} times"
+        if telling:
             names = ", ".join(work.name(i) for i in telling[:5])
-            text = f"rows of one K differ more than {FAR_APART:g} times, and the column {names} varies with them"
+            text += f", and the column {names} varies with them"
             remedy = f"keep the rows of one curve, or rename {names} to `repeat` if the rows are repeats"
-            work.doubt("rows-far-apart", Fault(text, remedy=remedy))
-            break
+        elif len(several) > 1:
+            text += ", and no column says why"
+            remedy = "keep the rows of one job, or say --accept rows-far-apart if they are repeats of it"
+        else:
+            continue
+        work.doubt("rows-far-apart", Fault(text, remedy=remedy), offered=bool(telling))
+        break
     is_time = meaning.column.quantity is Quantity.SECONDS
     if is_time and any(map(_leaps, curves)):
         text = f"{name} leaps between K by more than {LEAP:g} times, as times in two units do"

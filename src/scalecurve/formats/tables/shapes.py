@@ -24,9 +24,10 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.reading import ColumnUse, Role
-from scalecurve.formats.tables.cells import CellGrid, Cells, counts_of, holds_counts, is_absent, is_summary
+from scalecurve.formats.tables.cells import CellGrid, Cells, counts_of, holds_counts, is_absent, is_serial, is_summary
 
 _MARKS = frozenset(("n", "num", "x", "c", "t", "p", "k"))
+_PARALLEL = WORDS["ways_to_run"] | {*WORKER_NOUNS} - {"k", "p"}
 METRIC_WORDS = WORDS["time"] | WORDS["rate"] | WORDS["whole"] | WORDS["metric"]
 
 
@@ -142,7 +143,8 @@ def from_columns_of_curves(grid: CellGrid, curves: Sequence[int], name: str = "s
     columns = [cells_of([grid.columns[i][row] for row, _ in rows]) for i in others]
     columns += [[names[i] for _, i in rows], cells_of([grid.columns[i][row] for row, i in rows])]
     ends = {grid.headers[i].strip()[len(names[i]) :].strip(" ,:-") for i in curves}
-    title = ends.pop() if len(ends) == 1 else "value"
+    title = re.sub(r"^[\[(](.*)[\])]$", r"\1", ends.pop()) if len(ends) == 1 else ""
+    title = title or "value"
     title = title if value_meaning(title) or not value_meaning(grid.headers[curves[0]]) else grid.headers[curves[0]]
     headers = (*(grid.headers[i] for i in others), name, title)
     long = replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row, _ in rows])
@@ -210,6 +212,31 @@ def _number_repeats(cells: Cells, head: Header) -> bool:
         return not head.says("series")
     runs = [label for label in labels if not is_summary(label)]
     return bool(runs) and all(parse_header(label).is_repeat for label in runs)
+
+
+def grid_of_parted_labels(grid: CellGrid) -> CellGrid | None:
+    """The grid with labels such as omp_2, mpi_4 parted into what runs and how many; None where no column has them.
+
+    A label without a number is a program of its own: serial ones at K = 1, others at no K.
+    """
+    for i, column in enumerate(grid.columns):
+        labels = [] if isinstance(column, np.ndarray) else [cell.strip() for cell in column]
+        parted = [pattern("shapes.label").fullmatch(label) for label in labels]
+        names = {own["name"].lower() for own in parted if own is not None}
+        several = len({own["count"] for own in parted if own is not None}) > 1
+        if 2 * sum(own is not None for own in parted) < len(parted) or not several or not names <= _PARALLEL:
+            continue
+        counts = [
+            own["count"] if own else "1" if is_serial(cell) else "" for own, cell in zip(parted, labels, strict=True)
+        ]
+        kinds = [own["name"] if own else cell for own, cell in zip(parted, labels, strict=True)]
+        kept = [row for row, count in enumerate(counts) if count]
+        others = [j for j in range(len(grid.headers)) if j != i]
+        columns = [[counts[row] for row in kept], [kinds[row] for row in kept]]
+        columns += [[grid.columns[j][row] for row in kept] for j in others]
+        headers = ("workers", f"{grid.headers[i].strip()} (series)", *(grid.headers[j] for j in others))
+        return replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row in kept])
+    return None
 
 
 def from_header_row(grid: CellGrid) -> CellGrid:

@@ -130,10 +130,8 @@ def _with_header(
 ) -> TableLayout:
     """The layout of a delimited table whose header is a row of its own, a comment above it, or absent."""
     number = body[place][0]
-    if comments and any(parse_cell(cell) for cell in headers):
-        text = pattern("structure.columns").sub("", comments[-1][1].strip().lstrip("#%/").strip())
-        if len(own := _header_cells(text, splitter(_delimiter([text])), width)) > 1 or len(own) == width:
-            return TableLayout(delimiter, split, tuple(own), comments[-1][0])
+    if comments and any(map(parse_cell, headers)) and (named := _names_in_comments(comments, width)):
+        return TableLayout(delimiter, split, *named)
     if len(headers) > 1 and all(map(parse_cell, headers)) and not all(cell.isdecimal() for cell in headers):
         return TableLayout(delimiter, split, nameless(width), number - 1)
     if len(headers) > MOST_COLUMNS:
@@ -143,6 +141,23 @@ def _with_header(
         joined = [f"{name} {more}".strip() for name, more in zip(headers, below, strict=True)]
         headers = _with_index_names(headers, below) or joined
     return TableLayout(delimiter, split, tuple(headers), number)
+
+
+def _names_in_comments(comments: Lines, width: int) -> tuple[tuple[str, ...], int] | None:
+    """The headers in the last comment that holds as many names as there are columns, or in the last one; its line.
+
+    Each name may have a # of its own; what stands behind an arrow is a remark.
+    """
+    for number, line in reversed(comments):
+        text = pattern("structure.columns").sub("", line.strip().lstrip("#%/").strip())
+        each = [name.strip() for name in re.split(r"\s*->|\s*#", text)]
+        ways = [_header_cells(text, splitter(_delimiter([text])), width), each[:width]]
+        for own in ways:
+            if len(set(own)) == len(own) == width and not any(map(parse_cell, own)):
+                return tuple(own), number
+        if number == comments[-1][0]:
+            last = (tuple(ways[0]), number) if len(ways[0]) > 1 else None
+    return last if last is not None and abs(len(last[0]) - width) <= 1 else None
 
 
 def blocks(source: Source) -> list[NamedTable]:
@@ -163,9 +178,11 @@ def _blocks_parted_by(lines: Sequence[str], delimiter: str | None) -> list[Named
     tables, place = [], 0
     while place < len(lines):
         end = place
-        while end < len(lines) and is_row[end] and len(cells[end]) == len(cells[place]):
+        taken: list[int] = []
+        while end < len(lines) and _belongs(end, place, is_row, cells, delimiter in (",", ";", "	")):
+            taken += [end] if is_row[end] else []
             end += 1
-        if end - place > 1 and len({tuple(own) for own in cells[place:end]}) > 1:
+        if len(taken) > 1 and len({tuple(cells[i]) for i in taken}) > 1:
             width, above = len(cells[place]), place - 1
             while above >= 0 and is_rule(lines[above]) and lines[above].strip():
                 above -= 1
@@ -176,10 +193,18 @@ def _blocks_parted_by(lines: Sequence[str], delimiter: str | None) -> list[Named
             title = next(
                 (line.strip("#*_ :=-\"'") for line in reversed(lines[:before]) if line.strip("#*_ :=-\"'")), ""
             )
-            grid = _grid(headers, cells[place:end], range(place + 1, end + 1))
+            grid = _grid(headers, [cells[i] for i in taken], [i + 1 for i in taken])
             tables.append(NamedTable(title[:80], grid))
         place = max(end, place + 1)
     return tables
+
+
+def _belongs(at: int, first: int, is_row: Sequence[bool], cells: Sequence[Sequence[str]], is_parted: bool) -> bool:
+    """Whether a line is a row of the table that begins at another one, or of a log and stands between two rows."""
+    if is_row[at]:
+        return len(cells[at]) == len(cells[first])
+    is_between = is_parted and 0 < at < len(cells) - 1 and is_row[at - 1] and is_row[at + 1]
+    return is_between and bool(cells[at]) and len(cells[at + 1]) == len(cells[first])
 
 
 def _aligned_layout(body: Lines) -> TableLayout | None:
@@ -280,21 +305,10 @@ def squared(
 
     Where all rows have one cell more than the header, the first column has no name, or the name on a line of its own.
     """
-    headers, lines, sections = list(headers), list(lines), list(sections)
-    while rows and is_types_row(rows[0]):
-        rows, lines, sections = rows[1:], lines[1:], sections[1:]
+    lines, sections = list(lines), list(sections)
+    headers, above = _mended_headers(list(headers), rows, mark)
+    rows, lines, sections = rows[above:], lines[above:], sections[above:]
     width = len(headers)
-    alone = bool(rows) and len(rows[0]) == 1 and parse_cell(rows[0][0]) is None
-    if mark in (None, "  ") and {len(row) for row in rows[int(alone) :]} == {width + 1}:
-        headers = [rows[0][0] if alone else "", *headers]
-        rows, lines, sections = rows[int(alone) :], lines[int(alone) :], sections[int(alone) :]
-        width += 1
-    elif rows and (named := _with_index_names(headers, rows[0])):
-        headers, rows, lines, sections = named, rows[1:], lines[1:], sections[1:]
-    elif rows and (joined := _with_names_below(headers, rows[0])):
-        headers, rows, lines, sections = joined, rows[1:], lines[1:], sections[1:]
-    elif rows and not all(headers) and _is_names_row(rows[0], width) and any(map(k_unit_of, rows[0])):
-        headers, rows, lines, sections = _below(headers, rows[0]), rows[1:], lines[1:], sections[1:]
     square: list[list[str]] = []
     faults: list[Fault] = []
     for number, cells in zip(lines, rows, strict=True):
@@ -312,6 +326,31 @@ def squared(
     if len(set(sections)) > 1:
         headers, square = [*headers, SECTION], [[*row, name] for row, name in zip(square, sections, strict=True)]
     return _grid(headers, square, lines)
+
+
+def _mended_headers(headers: list[str], rows: Sequence[list[str]], mark: str | None) -> tuple[list[str], int]:
+    """The headers that the rows show, and how many of the first rows are a part of them."""
+    above = next((i for i, cells in enumerate(rows) if not is_types_row(cells)), len(rows))
+    if not (rows := rows[above:]):
+        return headers, above
+    first, width = rows[0], len(headers)
+    alone = len(first) == 1 and parse_cell(first[0]) is None
+    if {len(cells) for cells in rows[int(alone) :]} == {width + 1}:
+        if mark == "," and _has_nameless_end(headers, rows):
+            return [*headers, ""], above
+        if mark in (None, "  "):
+            return [first[0] if alone else "", *headers], above + int(alone)
+    if own := _with_index_names(headers, first) or _with_names_below(headers, first):
+        return own, above + 1
+    if not all(headers) and _is_names_row(first, width) and any(map(k_unit_of, first)):
+        return _below(headers, first), above + 1
+    return headers, above
+
+
+def _has_nameless_end(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the last column has no name: the first name fits the first cells, and points part the decimals."""
+    first = all(cells[0].isdecimal() for cells in rows[:COMPARED]) == bool(k_unit_of(headers[0]))
+    return first and all(any("." in cell for cell in cells) for cells in rows[:COMPARED])
 
 
 def _grid(headers: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[int], word: str = "line") -> CellGrid:
@@ -501,9 +540,10 @@ def _header_cells(line: str, split: Callable[[str], list[str]], width: int) -> l
     cells = split(line.strip().lstrip("#").strip() if line.strip().startswith("# ") else line)
     if len(cells) == width or len(cells) < 2:
         return cells
-    for variant in (re.sub(r"\s+(?=[\[(])", "", line),):
+    within = pattern("structure.comma_within").sub("\0", line)  # T(n, 1), N=10,000: no commas between cells
+    for variant in (re.sub(r"\s+(?=[\[(])", "", line), within):
         if len(other := split(variant.strip().lstrip("#").strip())) == width:
-            return other
+            return [cell.replace("\0", ",") for cell in other]
     wide = splitter("  ")(line.strip().lstrip("#").strip())
     return wide if len(wide) == width else cells
 

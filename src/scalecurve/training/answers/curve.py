@@ -458,8 +458,12 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     best = min(sure or allowed, key=lambda row: (getattr(row, key), row.gpus))
     if not limits and request.objective is None:
         return ChosenScale(best.gpus)
-    short = f"best by {objective}{f' within {limits}' if limits else ''}"
-    sentence = f"{short.capitalize().replace('usd', 'USD')}: {best.words}."
+    return worded(best, f"best by {objective}{f' within {limits}' if limits else ''}", deadline, sure=bool(sure))
+
+
+def worded(best: PlanRow, short: str, deadline: float | None, *, sure: bool) -> ChosenScale:
+    """A choice in words, with the probability of a deadline, and a warning where no P is sure to meet it."""
+    sentence = f"{short[0].upper()}{short[1:]}: {best.words}."
     if deadline is None:
         return ChosenScale(best.gpus, sentence, short)
     chance = best.chance_within(deadline)

@@ -720,12 +720,10 @@ def within_limits(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, re
         tried += build_rows(best_uses(task, counts, terms, largest=terms.choice.largest.sequences), terms, None)
     near = min(tried, key=lambda row: (max(excess(row, request), 1.0), row.gpus))
     changes: dict[str, object] = {"gpus": near.gpus}
-    for name, limit, taken in (("deadline", request.deadline_seconds, near.run_seconds),
-                               ("budget", request.budget_dollars, near.run_usd)):  # fmt: skip
-        if limit is not None and taken is not None and taken > limit:
-            unit = 3600.0 if name == "deadline" else 10.0 ** (math.floor(math.log10(taken)) - 1)
-            rounded = math.ceil(taken / unit)
-            changes[name] = f"{rounded}h" if name == "deadline" else f"{rounded * unit:.0f}"
+    if request.deadline_seconds is not None and (near.run_seconds or 0.0) > request.deadline_seconds:
+        changes["deadline"] = f"{math.ceil((near.run_seconds or 0.0) / 3600.0)}h"
+    if request.budget_dollars is not None and (near.run_usd or 0.0) > request.budget_dollars:
+        changes["budget"] = f"{float(f'{1.005 * (near.run_usd or 0.0):.2e}'):.0f}"  # rounded, never below
     return f"{near.words} does: {command_of(request, **changes)}"
 
 

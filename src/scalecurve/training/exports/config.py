@@ -59,8 +59,7 @@ def facts(job: TrainingJob, learning_rate: float | None = None) -> Settings:
 
 
 def model_facts(model: Transformer) -> Settings:
-    """The sizes of a model.  An indexer's keys are no window; of some models one layer in so many has none."""
-    window = model.window if not model.indexer_heads else None
+    """The sizes of a model."""
     sparse, latent = model.layers - model.dense_layers, bool(model.kv_rank)
     kinds = f"[0,1]*{sparse}" if sparse == model.dense_layers else f"[0]*{model.dense_layers}+[1]*{sparse}"
     return {
@@ -69,8 +68,7 @@ def model_facts(model: Transformer) -> Settings:
         "groups": model.groups if model.groups < model.heads else None, "gated": model.gated,
         "norm": model.gated and "RMSNorm", "positions": not model.positions and "rope",
         "rotary_base": None if model.positions else model.rotary_base, "qk_norm": model.qk_norm,
-        "untied": not model.tied, "window": window and f"{window - 1},0",
-        "window_every": max(round(1.0 / (1.0 - model.window_share)), 2) if window and model.window_share < 1 else None,
+        "untied": not model.tied, **window_facts(model),
         "experts": model.experts, "top_k": model.top_k, "expert_ffn": model.expert_ffn,
         "expert_layers": model.experts and f"({kinds})", "moe": model.is_moe,
         "dispatcher": model.is_moe and "alltoall", "shared_ffn": model.shared_ffn or None, "latent": latent,
@@ -78,6 +76,14 @@ def model_facts(model: Transformer) -> Settings:
         "value_head": model.value_head if latent else None,
         "latent_head": model.head_size - (model.rope or 0) if latent else None, "mtp_layers": model.mtp_layers or None,
     }  # fmt: skip
+
+
+def window_facts(model: Transformer) -> Settings:
+    """An indexer's keys are no window; of some models one layer in so many has none."""
+    if not model.window or model.indexer_heads:
+        return {"window": None, "window_every": None}
+    every = max(round(1.0 / (1.0 - model.window_share)), 2) if model.window_share < 1 else None
+    return {"window": f"{model.window - 1},0", "window_every": every}
 
 
 def layout_facts(job: TrainingJob) -> Settings:
@@ -189,15 +195,20 @@ def maxtext_facts(job: TrainingJob) -> Settings:
     }  # fmt: skip
 
 
+def meant(meaning: object, known: Settings) -> object:
+    """A fact by its name, text after "=", or the number or truth that is written out."""
+    if not isinstance(meaning, str):
+        return meaning
+    return meaning[1:] if meaning.startswith("=") else known.get(meaning)
+
+
 def settings_of(framework: str, known: Settings) -> Settings:
     """The framework's settings by its own names, in sections where a name has dots."""
     rows = dict(export_tables()[framework])
     otherwise = rows.pop("otherwise", {})
     settings: Settings = {}
     for name, meaning in rows.items():
-        value = known.get(meaning) if isinstance(meaning, str) else meaning
-        if isinstance(meaning, str) and meaning.startswith("="):
-            value = meaning[1:]
+        value = meant(meaning, known)
         if value is None or value is False:
             value = otherwise.get(name)
         if value is not None:
