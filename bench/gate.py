@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scalecurve.analysis.sessions import COMMON
+from scalecurve.analysis.sessions import COMMON, shift_of_history
 from scalecurve.auditing.gate import DRIFT_ALARM, FALSE_ALARM
 from scalecurve.auditing.history import LEAST_CHECKS, scan
 from scalecurve.auditing.losses import LogMeans, Shifts, losses_of
@@ -107,6 +107,28 @@ def failing_share(
     return float(np.mean((tests.estimate > tests.limit).any(axis=-1)))
 
 
+def by_k_share(trials: int, noise: Noise, network: float, seed: int, *, sessions: int, n: int = 5) -> float:
+    """The share of checks of identical code that fail where the network of the day shifts the larger K by themselves.
+
+    The shift grows from 0 at the smallest K to `network` at the largest; the history holds so many sessions, or none.
+    """
+    rng, failed = np.random.default_rng(seed), 0
+    workers = (1, 2, 4, 8, 16, 32)
+    slope = network * np.linspace(0.0, 1.0, len(workers))
+    for _ in range(trials):
+        day = rng.standard_normal((sessions + 2, 1)) * slope + COMMON / 4 * rng.standard_normal((sessions + 2, 1))
+        runs = log_means(rng, noise, workers, n, sessions + 2)
+        values = runs.value + day
+        known = shift_of_history(list(workers), values[2:], runs.variance[2:]) if sessions else None
+        own = np.zeros(len(workers)) if known is None else known.own_at(workers)
+        degrees = np.inf if known is None or known.degrees is None else known.degrees
+        shifts = Shifts(COMMON if known is None else known.common, own, degrees)
+        new, old = (LogMeans(values[i], runs.variance[i], runs.degrees[i]) for i in range(2))
+        tests = losses_of(new, old, false_alarm=FALSE_ALARM, shifts=shifts)
+        failed += bool(np.any(tests.estimate > tests.limit))
+    return failed / trials
+
+
 def alarm_share(trials: int, noise: Noise, per_commit: float, seed: int, *, commits: int = 30, n: int = 5) -> float:
     """The share of histories in which one of the checks, each with all commits before it, reports a rise of T."""
     rng = np.random.default_rng(seed)
@@ -170,6 +192,14 @@ def main() -> None:
             for noise in ("5 % normal", "5 %, sessions 2 %"):
                 caught = failing_share(trials, NOISES[noise], workers, dict.fromkeys(where, 0.1), 2)
                 print(f"{len(workers)} K, {noise:20} {words:24} {caught:.3f}")
+    print("the network of the day shifts the largest K by 2 %, 6 K, n = 5: identical code fails (asked: at most 0.02)")
+    for name in ("1 %", "5 % normal"):
+        noise = NOISES.get(name, quiet)
+        shares = [by_k_share(max(200, trials // 40), noise, 0.02, 6, sessions=count) for count in (0, 10, 20)]
+        print(
+            f"{name:26} "
+            + "   ".join(f"{count} sessions {one:.4f}" for count, one in zip((0, 10, 20), shares, strict=True))
+        )
     print("thirty checks in a row, n = 5: a drift is reported (asked: at most 0.01 at 0 %, at least 0.9 at 1 %)")
     for name in ("5 % normal", "5 %, sessions 2 %", "1 %, sessions 2 %", "two modes, 20 % at +15 %"):
         shares = [alarm_share(max(200, trials // 20), NOISES[name], creep, 3) for creep in (0.0, 0.01)]

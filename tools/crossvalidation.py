@@ -26,7 +26,7 @@ class Judged:
     """All predicted points of all curves of one kind in rows; `curve` is the index of the curve.
 
     `ahead` and `truth` are log performance, `experts` the experts' forecasts by name (strong curves only), `ends` the
-    interval at each level, `features` what the width depends on (panels only).
+    interval at each level, `features` what the width depends on (panels only), `last` log performance at the last K.
     """
 
     curves: Sequence[Published]
@@ -38,6 +38,7 @@ class Judged:
     experts: dict[str, Array]
     ends: dict[float, tuple[Array, Array]]
     features: Array
+    last: Array
 
     @property
     def error(self) -> Array:
@@ -81,7 +82,8 @@ def judged_rows(crossed: Crossed, *, here: bool = False) -> Judged:
     ends = {level: (flat(last + low), flat(last + high)) for level, (low, high) in crossed.ends.items()}
     curves = [data.curves[i] for i in kept.tolist()]
     fold = data.fold[kept][curve]
-    return Judged(curves, curve, ratio, flat(data.truth), flat(last + crossed.point), fold, experts, ends, np.empty(0))
+    truth, ahead = flat(data.truth), flat(last + crossed.point)
+    return Judged(curves, curve, ratio, truth, ahead, fold, experts, ends, np.empty(0), flat(last))
 
 
 def judge_panel(curves: Sequence[Published], kind: CurveKind, fold: Array) -> Judged:
@@ -95,7 +97,8 @@ def judge_panel(curves: Sequence[Published], kind: CurveKind, fold: Array) -> Ju
     truth = np.concatenate([log for _, _, log in splits])
     curve = np.repeat(np.arange(len(curves)), asked.sum(axis=1))
     ratio, parts = (at / packed.k[:, -1:])[asked], features(packed, at, verdict)[asked]
-    return Judged(curves, curve, ratio, truth, verdict.ahead[asked], fold[curve], {}, {}, parts)
+    last = np.broadcast_to(packed.last, asked.shape)[asked]
+    return Judged(curves, curve, ratio, truth, verdict.ahead[asked], fold[curve], {}, {}, parts, last)
 
 
 def crossed_intervals(judged: Judged, level: float) -> tuple[Array, Array]:

@@ -238,5 +238,5 @@ def crossvalidate(data: Examples) -> Crossed:
         result = stacked_gains(held, stack)
         point[own], gains[own] = result.point, held.gains
         for level in LEVELS:
-            ends[level][0][own], ends[level][1][own], _ = result.interval(level)
+            ends[level][0][own], ends[level][1][own], *_ = result.interval(level)
     return Crossed(data, gains, point, ends)

@@ -8,13 +8,14 @@ stated.  The first three are not publishable.  The score counts the rows, so tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scalecurve.auditing import arithmetic_rules, job_rules, number_rules  # noqa: F401  importing them fills RULES
 from scalecurve.auditing.claim import Claim, claim_from, claim_of, load_claim
+from scalecurve.auditing.job_rules import stated
 from scalecurve.auditing.rule import RULES, Effect, Hit, Item, Rule
 from scalecurve.document import (
     Answer,
@@ -58,12 +59,12 @@ MOST_QUESTIONS = 3
 MOST_MISSING = 2  # of the six rows
 LEAST_MEASURED = 3  # K with a time or a rate; with fewer and more rows missing, nobody could check the result
 DECISIONS = {
-    SOUND: "Believe it: nothing is wrong or left out.",
-    NOT_STATED: "Believe the figures, but ask for what is not stated.",
-    DOUBTFUL: "Do not rely on it yet: something is hard to believe.",
-    UNCHECKED: "Do not rely on it: nobody can check it.",
-    CONTRADICTORY: "Do not believe it:",
-    WRONG: "Do not believe it:",
+    SOUND: "Believe it: nothing is wrong or left out",
+    NOT_STATED: "Believe the figures, but ask for what is not stated",
+    DOUBTFUL: "Do not rely on it yet",
+    UNCHECKED: "Do not rely on it: nobody can check it",
+    CONTRADICTORY: "Do not believe it",
+    WRONG: "Do not believe it",
 }
 MOST_DECISION = 120
 BARE = "Relative to what (K0, which program, how many seconds), and what was held fixed: all work, or that of a worker?"
@@ -92,7 +93,7 @@ class Audit(Result):
 
     `grade` is "wrong", "contradictory", "not checkable", "doubtful", "not stated" or "sound"; `score` goes from 0 to
     100 (each fulfilled row of the checklist has its points).  `questions` start with the one whose answer can add the
-    most points.  `violations` are the findings behind all rows that are missing or violated.
+    most points.  `violations` are the findings behind all rows that are missing or violated; `worst` is what decides.
     """
 
     claim: Claim
@@ -103,25 +104,21 @@ class Audit(Result):
     findings: tuple[Finding, ...]
     questions: tuple[str, ...]
     violations: tuple[Finding, ...] = ()
+    worst: Finding | None = None
 
     JSON = "name=claim.name kind=claim.kind verdict grade score checklist rows=points questions findings"
 
     @property
     def points(self) -> list[dict[str, float]]:
-        return [{"k": p.k, "speedup": e * p.k, "efficiency": e} for p, e in self.claim.efficiencies()]
+        return [{"k": p.k, "speedup": e * p.k, "efficiency": e} for p, e in self.claim.curve]
 
     @property
     def answer(self) -> Answer:
-        worst = next((one for one in (*self.findings, *self.violations) if one.code == FIRST), None)
-        if worst is None and self.grade in (WRONG, CONTRADICTORY):
-            serious = [one for one in (*self.violations, *self.findings) if one.severity is Severity.ERROR]
-            worst = next(iter(serious or self.violations), None)
-        last = max(self.claim.efficiencies(), key=lambda pair: pair[0].k, default=None)
-        figure = "" if last is None else f" E = {last[1]:.2f} at K = {last[0].k}."
-        said = "" if worst is None else f" {worst.message}."
-        decision = DECISIONS[self.grade] + (
-            said if said and len(DECISIONS[self.grade] + said) <= MOST_DECISION else figure
-        )
+        figure = [f" E = {e:.2f} at K = {point.k}." for point, e in self.claim.curve[-1:]]
+        why = f"{', and' if self.grade == UNCHECKED else ':'} {self.worst.message}." if self.worst else None
+        said = DECISIONS[self.grade] + (why or "")
+        is_short = why is not None and len(said) <= MOST_DECISION
+        decision = said if is_short else DECISIONS[self.grade] + "".join([".", *figure])
         placed = next((one for one in self.findings if one.code == "standing"), None)
         return Answer(
             decision=decision,
@@ -149,22 +146,17 @@ class Audit(Result):
             for row in self.checklist
         ]
         verdict = self.verdict if self.grade == self.verdict else f"{self.verdict} ({self.grade})"
-        blocks: list[Block] = [Paragraph(f"Verdict: {verdict}.", TONES[self.verdict]), table(heads, rows)]
-        details: list[Block] = []
-        if self.questions:
-            questions = self.questions[:MOST_QUESTIONS]
-            listed = "\n".join(f"{i}. {question}" for i, question in enumerate(questions, 1))
-            details += [Heading("What to ask for"), Paragraph(listed)]
+        asked = "\n".join(f"{i}. {question}" for i, question in enumerate(self.questions[:MOST_QUESTIONS], 1))
         grave = tuple(one for one in self.findings if one.severity is not Severity.INFO)
-        blocks.append(FindingList(grave))
+        details: list[Block] = [Heading("What to ask for"), Paragraph(asked)] if asked else []
         details.append(FindingList(tuple(one for one in self.findings if one not in grave)))
-        points = list(claim.efficiencies())
-        if len(points) > 1:
-            cells = [(str(p.k), f"{e * p.k:.4g}", f"{e:.3f}", f"{max(0.0, 1 - e):.0%}") for p, e in points]
-            k0 = claim.baseline_k
-            caption = "Recomputed" if k0 == 1 else f"Recomputed, with S({k0}) = {k0}"
+        cells = [(str(p.k), f"{e * p.k:.4g}", f"{e:.3f}", f"{max(0.0, 1 - e):.0%}") for p, e in claim.curve]
+        k0 = claim.baseline_k
+        caption = "Recomputed" if k0 == 1 else f"Recomputed, with S({k0}) = {k0}"
+        if len(cells) > 1:
             details.append(table([f"K ({unit_words(claim.k_unit)})", "S", "E", "idle"], cells, caption=caption))
-        return Document(f"Audit of {claim.name}", tuple(blocks), details=tuple(details))
+        blocks = (Paragraph(f"Verdict: {verdict}.", TONES[self.verdict]), table(heads, rows), FindingList(grave))
+        return Document(f"Audit of {claim.name}", blocks, details=tuple(details))
 
     def _counts(self) -> str:
         statuses = [row.status for row in self.checklist]
@@ -184,12 +176,11 @@ def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None 
     subject = _audited(subject, regime)
     claim = claim_of(subject) if isinstance(subject, Study) else subject
     own = subject.findings if isinstance(subject, Study) else ()
-    hits = [(rule, hit, rule.finding(hit)) for rule in RULES for hit in rule.check(claim)]
+    hits = [(rule, hit, rule.finding(hit)) for rule in RULES for hit in rule.hits(claim)]
     rows = [_judged(item, claim, hits, own) for item in Item]
     violations = [finding for row in rows for finding in row.findings]
-    everything = (*own, *(finding for _, _, finding in hits))
     beside = sorted(
-        (finding for finding in everything if finding not in violations),
+        (finding for finding in (*own, *(finding for _, _, finding in hits)) if finding not in violations),
         key=lambda finding: (finding.code != FIRST, ORDER.index(finding.severity), finding.code != "standing"),
     )
     points = sum(row.points for row in rows) - sum(DOUBTS[finding.severity] for finding in beside)
@@ -204,7 +195,17 @@ def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None 
         findings=tuple(beside),
         questions=tuple(row.question for row in asked if row.question),
         violations=tuple(violations),
+        worst=_worst(hits, own),
     )
+
+
+def _worst(hits: list[Caught], own: tuple[Finding, ...]) -> Finding | None:
+    """The finding that decides most: more workers that are slower, then what is wrong, then what is doubtful."""
+    ranked = [
+        (rule.code != FIRST, not rule.is_grave, finding) for rule, _, finding in hits if rule.is_grave or rule.doubts
+    ]
+    ranked += [(True, one.severity is not Severity.ERROR, one) for one in own if one.severity is not Severity.INFO]
+    return min(ranked, key=lambda one: (*one[:2], ORDER.index(one[2].severity)), default=(None, None, None))[2]
 
 
 def _audited(subject: StudyLike | Claim | Mapping[str, Any], regime: str | None) -> Study | Claim:
@@ -233,72 +234,62 @@ class _JudgedRow:
 
 def _judged(item: Item, claim: Claim, hits: list[Caught], own: tuple[Finding, ...]) -> _JudgedRow:
     """A row by what `measure` found, else by the rules that it violates, else by those that miss something."""
-    status, causes = Effect.VIOLATED, [hit for hit in hits if (hit[0].item, hit[0].effect) == (item, Effect.VIOLATED)]
-    findings = [finding for finding in own if BROKEN.get(finding.code) is item]
-    if findings:
-        causes = []
-    elif not causes:
-        status = Effect.MISSING
-        causes = [hit for hit in hits if (hit[0].item, hit[0].effect) == (item, status)]
-    findings += [finding for _, _, finding in causes]
+    broken = [finding for finding in own if BROKEN.get(finding.code) is item]
+    of_row = {effect: [hit for hit in hits if (hit[0].item, hit[0].effect) == (item, effect)] for effect in Effect}
+    status = Effect.VIOLATED if broken or of_row[Effect.VIOLATED] else Effect.MISSING
+    causes = [] if broken else of_row[status]
+    findings = (*broken, *(finding for _, _, finding in causes))
     if not findings:
-        return _JudgedRow(item, ChecklistRow(str(item), "ok", evidence_for(item, claim)), WEIGHTS[item])
-    codes = tuple(dict.fromkeys(finding.code for finding in findings))
+        return _JudgedRow(item, ChecklistRow(str(item), "ok", EVIDENCE[item](claim)), WEIGHTS[item])
     evidence = "; ".join(dict.fromkeys(finding.message for finding in findings))
-    credit = min((hit.credit for _, hit, _ in causes), default=0.0)
-    share = -VIOLATION if status is Effect.VIOLATED else credit
+    share = -VIOLATION if status is Effect.VIOLATED else min((hit.credit for _, hit, _ in causes), default=0.0)
     asks = next((rule.asks for rule, _, _ in causes if rule.asks), None)
-    question = asks or f"Please {findings[0].remedy or f'correct the {item}'}."
-    line = ChecklistRow(str(item), str(status), evidence, codes, findings[0].remedy)
-    return _JudgedRow(item, line, share * WEIGHTS[item], tuple(findings), question)
+    codes, remedy = tuple(dict.fromkeys(finding.code for finding in findings)), findings[0].remedy
+    line = ChecklistRow(str(item), str(status), evidence, codes, remedy)
+    question = asks or f"Please {remedy or f'correct the {item}'}."
+    return _JudgedRow(item, line, share * WEIGHTS[item], findings, question)
 
 
 def _grade(claim: Claim, hits: list[Caught], own: tuple[Finding, ...], statuses: list[str]) -> str:
     """The worst that the rules say."""
-    bad = [rule for rule, _, _ in hits if rule.severity is Severity.ERROR or rule.effect is Effect.VIOLATED]
+    bad = [rule for rule, _, _ in hits if rule.is_grave]
     if any(finding.severity is Severity.ERROR for finding in own) or any(not rule.contradiction for rule in bad):
         return WRONG
     if bad:
         return CONTRADICTORY
-    measured = sum((p.seconds or p.rate or p.rate_per_worker) is not None for p in claim.points)
-    if measured < LEAST_MEASURED and statuses.count(Effect.MISSING) > MOST_MISSING:
+    if sum(p.timed for p in claim.points) < LEAST_MEASURED and statuses.count(Effect.MISSING) > MOST_MISSING:
         return UNCHECKED
-    doubts = (*own, *(finding for rule, _, finding in hits if not rule.absent))
-    if any(finding.severity is Severity.WARNING for finding in doubts):
+    if any(rule.doubts for rule, _, _ in hits) or any(finding.severity is Severity.WARNING for finding in own):
         return DOUBTFUL
     return NOT_STATED if Effect.MISSING in statuses else SOUND
 
 
-def evidence_for(item: Item, claim: Claim) -> str:
-    """Why a row of the checklist is fulfilled, in one sentence with numbers."""
-    match item:
-        case Item.BASELINE:
-            base = claim.at(claim.baseline_k)
-            time = f", {format_seconds(base.seconds)}" if base is not None and base.seconds else ""
-            return f"K0 = {claim.baseline_k}{time}: {claim.baseline.description or 'described'}"
-        case Item.WORKLOAD:
-            return _workload(claim)
-        case Item.STEADY:
-            return f"warm-up {claim.measurement.warmup}, set-up {claim.measurement.setup}"
-        case Item.SPREAD:
-            return _spread(claim)
-        case Item.REGIME:
-            return f"{claim.regime} scaling"
-        case Item.EFFICIENCY:
-            point, e = list(claim.efficiencies())[-1]
-            return f"E = {e:.3f} at K = {point.k}"
+def _baseline(claim: Claim) -> str:
+    base = claim.at(claim.baseline_k)
+    time = f", {format_seconds(base.seconds)}" if base is not None and base.seconds else ""
+    return f"K0 = {claim.baseline_k}{time}: {claim.baseline.description or 'described'}"
 
 
 def _workload(claim: Claim) -> str:
-    sizes = {point.size for point in claim.points if point.size is not None}
+    sizes = {size for _, size in claim.sizes}
     if len(sizes) == 1:
         return f"total work {sizes.pop():g} at every K"
     return "work per worker the same at every K" if sizes else claim.workload or "stated as fixed"
 
 
 def _spread(claim: Claim) -> str:
-    counts = [point.n for point in claim.points if point.n is not None]
     relative = [p.std / p.seconds for p in claim.points if p.std is not None and p.seconds]
     spread = f", spread up to {max(relative):.1%} of the mean" if relative else ""
-    repeats = min(counts) if counts else claim.measurement.repeats
+    repeats = min(stated(claim, "n").values(), default=claim.measurement.repeats)
     return f"{repeats} or more repeats{spread}" if repeats else f"spread stated{spread}"
+
+
+EVIDENCE: dict[Item, Callable[[Claim], str]] = {
+    Item.BASELINE: _baseline,
+    Item.WORKLOAD: _workload,
+    Item.STEADY: lambda claim: f"warm-up {claim.measurement.warmup}, set-up {claim.measurement.setup}",
+    Item.SPREAD: _spread,
+    Item.REGIME: lambda claim: f"{claim.regime} scaling",
+    Item.EFFICIENCY: lambda claim: f"E = {claim.curve[-1][1]:.3f} at K = {claim.curve[-1][0].k}",
+}
+"""Why a row of the checklist is fulfilled, in one sentence with numbers."""

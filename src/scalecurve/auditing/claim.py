@@ -5,9 +5,10 @@ What the claim does not state is None; the audit asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ from scalecurve.formats.source import Source, sources_of
 from scalecurve.formats.user_file import FileSection, Positive, Whole, template, validate
 from scalecurve.study import Quantity, Regime, Run, Study, Treatment
 
+SAME_SIZE, GROWN = 0.02, 1.5  # a size within so much is the same; from this ratio on it may grow with K
 IMPLAUSIBLE = 1.2  # an efficiency above this means that S(K0) is K0, not 1
 NotNegative = Annotated[FiniteFloat, Field(ge=0)]
 HINT = "scalecurve audit --init claim.toml writes one to fill in"
@@ -265,16 +267,30 @@ class Claim(FileSection):
     @property
     def may_be_weak(self) -> bool:
         """Whether the regime is weak, or is not stated while the stated work or batch grows with K."""
-        sizes = [point.work or point.batch for point in sorted(self.points, key=lambda point: point.k)]
-        grows = len(sizes) > 1 and bool(sizes[0]) and bool(sizes[-1]) and (sizes[-1] or 0) > 1.5 * (sizes[0] or 0)
+        grows = len(self.sizes) > 1 and self.sizes[-1][1] > GROWN * self.sizes[0][1]
         return self.regime == "weak" or (self.regime is None and grows)
 
-    def efficiencies(self) -> Iterator[tuple[ClaimPoint, float]]:
+    @cached_property
+    def curve(self) -> tuple[tuple[ClaimPoint, float], ...]:
         """Every point beyond the baseline with its E above 0, K rising."""
-        for point in sorted(self.points, key=lambda point: point.k):
-            efficiency = self.efficiency_of(point)
-            if efficiency and point.k != self.baseline_k:
-                yield point, efficiency
+        points = sorted(self.points, key=lambda point: point.k)
+        shares = ((point, self.efficiency_of(point)) for point in points if point.k != self.baseline_k)
+        return tuple((point, e) for point, e in shares if e)
+
+    @cached_property
+    def sizes(self) -> tuple[tuple[int, float], ...]:
+        """The total work of every point that states it, K rising."""
+        points = sorted(self.points, key=lambda point: point.k)
+        return tuple((point.k, point.size) for point in points if point.size is not None)
+
+    @cached_property
+    def steps(self) -> tuple[str, ...]:
+        """Between neighbours: "fixed" where the total work stays, "grows" where that of a worker does, or "other"."""
+        kinds = []
+        for (k_a, a), (k_b, b) in pairwise(self.sizes):
+            off, kind = min((abs(b / a - 1), "fixed"), (abs(b / a * k_a / k_b - 1), "grows"))
+            kinds.append(kind if off <= SAME_SIZE else "other")
+        return tuple(kinds)
 
 
 def claim_template() -> str:

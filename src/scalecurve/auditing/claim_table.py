@@ -14,7 +14,15 @@ from typing import Any
 
 from scalecurve.auditing.claim import Claim
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.formats.headers import ValueColumn, in_english, k_unit_of, parse_header, printed_ratio, value_meaning
+from scalecurve.formats.headers import (
+    ValueColumn,
+    in_english,
+    k_unit_of,
+    parse_header,
+    printed_ratio,
+    unit_of,
+    value_meaning,
+)
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import SUMMARY_ROW, CellGrid, DecimalMark, counts_of, no_result, parse_cell
@@ -35,8 +43,8 @@ MEASURED = {
     Quantity.THROUGHPUT_PER_WORKER: "rate_per_worker",
 }
 COLUMNS = {
-    "std": r"std|sd|stdev|std_?dev|sigma|error|\+/-",
-    "n": r"n|repeats|runs|samples|repetitions",
+    "std": r"(time_|runtime_)?(std|sd|stdev|std_?dev(iation)?|standard_deviation|sigma|stderr|error)(_time)?|σ|±|\+/-",
+    "n": r"n|n_?runs|(num(ber)?_of_)?(repeats|runs|samples|repetitions|trials)",
     "work": r"work|total_work|size|problem_size|total_problem_size|cells|tokens|atoms|elements|dofs?",
     "batch": r"(global_)?batch(_size)?|gbs",
     "iterations": r"steps|iterations|iters|epochs",
@@ -142,24 +150,32 @@ def _columns(headers: list[str], measured: Measured | None, subject: str) -> tup
     if measured is not None and measured.k is not None:
         factor = 1.0 if measured.from_cells else measured.meaning.factor
         places = {"k": (measured.k, 1.0), MEASURED[measured.meaning.quantity]: (measured.value, factor)}
-    taken = {place for place, _ in places.values()}
+    taken, of_values = {place for place, _ in places.values()}, [1.0, *(own for _, own in places.values())][-1]
     unit = next((unit for place in taken if (unit := k_unit_of(headers[place]))), "workers")
     for i, header in enumerate(headers):
-        plain = re.sub(r"[\s-]+", "_", in_english(header).lower().strip("*`$\"'"))
-        ratio = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE))
-        named = next((name for name, pattern in COLUMNS.items() if re.fullmatch(pattern, plain)), ratio)
-        if i in taken:
-            continue
-        if "k" not in places and k_unit_of(header):
+        if i not in taken and "k" not in places and k_unit_of(header):
             places["k"], unit = (i, 1.0), k_unit_of(header) or unit
-        elif named is not None:
-            in_percent = named == "efficiency" and any(mark in plain for mark in ("%", "percent", "pct"))
-            places.setdefault(named, (i, PERCENT_HEADER if in_percent else 1.0))
+        elif i not in taken and (named := _meaning(header, of_values)) is not None:
+            places.setdefault(named[0], (i, named[1]))
     if "k" not in places or not places.keys() & {*MEASURED.values(), "speedup", "efficiency"}:
         needed = "one of worker counts and one of times, rates, speedups or efficiencies"
         hint = f"columns seen: {', '.join(headers)}; needed: {needed}"
         raise FormatError(Fault("not a table of a scaling claim", remedy=hint), subject=subject)
     return places, unit
+
+
+def _meaning(header: str, of_values: float) -> tuple[str, float] | None:
+    """What a column beside K and the values holds, and its factor; that of a spread without a unit is `of_values`."""
+    plain = re.sub(r"[\s.-]+", "_", in_english(header).lower().strip("*`$\"' ."))
+    bare, _, unit = re.sub(r"[)\]]$", "", plain).replace("[", "(").partition("(")
+    ratio = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE))
+    name = next((own for own, pattern in COLUMNS.items() if re.fullmatch(pattern, bare.rstrip("_"))), ratio)
+    in_percent = any(mark in plain for mark in ("%", "percent", "pct"))
+    if name is None or (name == "std" and in_percent):
+        return None
+    own = unit_of(unit) if name == "std" else None
+    factor = of_values if name == "std" and own is None else 1.0 if own is None else own.factor
+    return name, PERCENT_HEADER if name == "efficiency" and in_percent else factor
 
 
 def _row_values(
@@ -214,6 +230,7 @@ def _number(cell: str, mark: DecimalMark, where: str, faults: list[Fault]) -> Pr
     """`7.5x`, `1.9×`, `94 %`, `0.00`, `1,200`, `1,9` or `2.0 ± 0.1 s` as a figure; None where there is no result."""
     if no_result(cell):
         return None
+    cell = re.sub(r"\s*[(\[][^)\]\d]*[)\]]$", "", cell.strip())  # `9.5 (projected)`
     text = re.sub(r"\s*(?:%|[xX×]|\\times|-?fold)\s*\$?$", "", cell.strip().strip("*`$").strip())
     number = parse_cell(text, mark)
     if number is None or not 0 <= number.value < float("inf"):

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from typing import Any
 
 from scalecurve.auditing.claim import Claim, ClaimPoint
 from scalecurve.auditing.figures import MOST_UNIT
-from scalecurve.auditing.rule import Hit, rule
+from scalecurve.auditing.rule import Hit, Said, rule
 
 NEAR_ONE = 0.02
 IMPOSSIBLE = 2.0
-NOISE = 0.01
+NOISE, UNKNOWN_NOISE = 0.01, 0.02  # of E: at least, and of one run where no spread is stated
 FAR_OUT = 16  # times the baseline: there a single point without a loss is one too many
 LEAST_LINEAR = 0.9  # where rounding leaves less, a straight line does not show
-TOLERANCE = 0.02
 SAME_ANSWER = 1e-6  # sums in another order differ in their last digits
 
 HANDICAPS = {
@@ -29,79 +27,77 @@ HANDICAPS = {
     r"ddp|horovod|fsdp|zero|distributed": "keeps distributed code paths active at K = 1",
     r"pure python|interpreted|no[ _-]*jit|eager": "is a slower implementation than the scaled one",
 }
-
-
-COUNTED = "nodes?|gpus?|cores?|hosts?|servers?|chips?|workers?|ranks?|vms?|instances?"
-COUNT = rf"(?<!\w)\d[\d,]*\s*(?:[x×*]\s*|(?:{COUNTED})\b[\s:,]*(?:of\s+|with\s+)?)"
+COUNTED = "(?:nodes?|gpus?|cpus?|cores?|hosts?|servers?|machines?|chips?|cards?|devices?|sockets?|workers?|ranks?|vms?|"
+COUNTED += "instances?|clusters?|boards?)"
+COUNTS = (
+    r"(?<=\bv\d)([a-z]?)-\d+\b",  # a slice of a pod: v4-32
+    rf"^(?:\d[\d,]*\s*x\s*|\d[\d,]*(?=[\s(])\s*|(?:{COUNTED}|of|with|each|x)\b[\s,:]*)+",
+    rf"\b\d[\d,]*\s*(?:x\b|(?:x\s*)?{COUNTED}\b)",
+    r"\bx\s*\d+\b",
+    rf"\b{COUNTED}\b",
+    r"(?<=\d)s\b",
+)
 
 
 def machine_kind(name: str) -> str:
-    """The kind of machine without how many of it: "8x H100" and "16 x H100 GPUs" are one."""
-    kind = re.sub(rf"\(?{COUNT}|[\s,;(]*[x×*]\s*\d+\)?$", " ", name.casefold())
-    return re.sub(
-        r"\s*\b(gpus?|nodes?|cores?|cpus?|servers?|machines?|cluster)\b\s*$", "", " ".join(kind.split())
-    ).strip()
+    """The kind of machine without how many of it: "8x H100", "2 nodes of 8 H100" and "16 x H100 GPUs" are one."""
+    kind = re.sub("[×*]", "x", name.casefold())
+    for pattern in COUNTS:
+        kind = re.sub(pattern, r"\1" if "([" in pattern[:12] else " ", kind.strip())
+    return " ".join(re.findall(r"[^\W_][\w.+]*", kind))
+
+
+def stated(claim: Claim, name: str) -> dict[int, Any]:
+    """A field of the points that state it, by K."""
+    return {point.k: value for point in claim.points if (value := getattr(point, name)) is not None}
 
 
 @rule
-def baseline_distributed(claim: Claim) -> Iterator[Hit]:
-    if claim.baseline.distributed:
-        message = "the baseline is the distributed code run with one worker, which inflates every speedup"
-        yield Hit(message, {"baseline": claim.baseline.description})
+def baseline_handicapped(claim: Claim) -> Said:
+    whys = {
+        option: next((why for pattern, why in HANDICAPS.items() if re.search(pattern, option, re.IGNORECASE)), None)
+        for option in claim.baseline.options
+    }
+    return [Hit(f"the baseline ran with {one!r}, which {why}", {"option": one}) for one, why in whys.items() if why]
 
 
 @rule
-def baseline_handicapped(claim: Claim) -> Iterator[Hit]:
-    for option in claim.baseline.options:
-        reason = next((why for pattern, why in HANDICAPS.items() if re.search(pattern, option, re.IGNORECASE)), None)
-        if reason is not None:
-            yield Hit(f"the baseline ran with {option!r}, which {reason}", {"option": option})
+def baseline_differs(claim: Claim) -> Said:
+    pairs = {
+        "precision": (claim.baseline.precision, claim.precision),
+        "hardware": (claim.baseline.hardware, claim.environment.hardware),
+    }
+    return [
+        Hit(f"the baseline's {name} is {own}, that of the other points {others}", {name: [own, others]})
+        for name, (own, others) in pairs.items()
+        if own and others and machine_kind(own) != machine_kind(others)
+    ]
 
 
 @rule
-def baseline_not_fastest(claim: Claim) -> Iterator[Hit]:
-    if claim.baseline.fastest is False:
-        yield Hit("the baseline is not the fastest correct single-worker program")
-
-
-@rule
-def baseline_differs(claim: Claim) -> Iterator[Hit]:
-    precisions = (claim.baseline.precision, claim.precision)
-    machines = (claim.baseline.hardware, claim.environment.hardware)
-    for name, (own, others) in {"precision": precisions, "hardware": machines}.items():
-        if own and others and machine_kind(own) != machine_kind(others):
-            yield Hit(f"the baseline's {name} is {own}, that of the other points {others}", {name: [own, others]})
-
-
-@rule
-def baseline_unknown(claim: Claim) -> Iterator[Hit]:
+def baseline_unknown(claim: Claim) -> Said:
     base, baseline = claim.at(claim.baseline_k), claim.baseline
-    absent = [] if base is not None and base.timed else ["time"]
-    if not (baseline.description or baseline.options or baseline.distributed is not None):
-        absent.insert(0, "program")
-    if absent:
-        credit = 0.5 if absent == ["program"] else 0.25 if absent == ["time"] else 0.0
-        yield Hit(f"baseline {' and '.join(absent)} not stated", {"baseline_k": claim.baseline_k}, credit=credit)
+    absent = [] if baseline.description or baseline.options or baseline.distributed is not None else ["program"]
+    absent += [] if base is not None and base.timed else ["time"]
+    words = " and ".join(absent)
+    return Hit(f"baseline {words} not stated", credit={"program": 0.5, "time": 0.25}.get(words, 0.0)) if words else None
 
 
 @rule
-def baseline_not_one(claim: Claim) -> Iterator[Hit]:
-    if claim.baseline_k != 1:
-        message = f"the baseline is K0 = {claim.baseline_k}: losses among its own workers are not visible"
-        yield Hit(message, {"baseline_k": claim.baseline_k})
+def baseline_not_one(claim: Claim) -> Said:
+    text = f"the baseline is K0 = {claim.baseline_k}: losses among its own workers are not visible"
+    return Hit(text, {"baseline_k": claim.baseline_k}) if claim.baseline_k != 1 else None
 
 
 @rule
-def claims_about_one(claim: Claim) -> Iterator[Hit]:
+def claims_about_one(claim: Claim) -> Said:
     smallest = min((point.k for point in claim.points), default=1)
-    words = re.search(
-        r"(over|than|versus|vs\.?|against|relative to|of) (a |one |1 )?(single|one|1)[ -]",
-        claim.statement or "",
-        re.IGNORECASE,
-    )
-    if len(claim.points) > 1 and max(claim.baseline_k, smallest) > 1 and words and claim.at(1) is None:
-        message = f"the claim speaks of one worker, but the smallest K with a figure is {smallest}"
-        yield Hit(message, {"smallest_k": smallest}, credit=0.25)
+    over_one = r"(over|than|versus|vs\.?|against|relative to|of) (a |one |1 )?(single|one|1)[ -]"
+    words = re.search(over_one, claim.statement or "", re.IGNORECASE)
+    if len(claim.points) < 2 or max(claim.baseline_k, smallest) == 1 or not words or claim.at(1) is not None:
+        return None
+    text = f"the claim speaks of one worker, but the smallest K with a figure is {smallest}"
+    return Hit(text, {"smallest_k": smallest}, credit=0.25)
 
 
 def _is_impossible(claim: Claim, point: ClaimPoint, e: float) -> bool:
@@ -110,196 +106,168 @@ def _is_impossible(claim: Claim, point: ClaimPoint, e: float) -> bool:
 
 
 @rule
-def superlinear(claim: Claim) -> Iterator[Hit]:
-    above = []
-    for point, e in claim.efficiencies():
-        noise = max(NOISE, 2.0 * point.std / point.seconds) if point.std and point.seconds else NOISE
-        if claim.least_efficiency(point) > 1.0 + noise and not _is_impossible(claim, point, e):
-            above.append((e, point.k))
-    if above:
-        e, k = max(above)
-        k0 = claim.baseline_k
-        yield Hit(
-            f"E = {e:.3g} at K = {k} is above 1: K = {k0} paid for something that K = {k} did not, such as data that "
-            "overflow its memory or cache",
-            {"k": k, "efficiency": e},
-            f"measure the memory traffic of the K = {k0} run (peak memory, page faults, cache misses), then time T(1) "
-            "on a machine where it fits",
-            credit=0.5,
-        )
+def superlinear(claim: Claim) -> Said:
+    def room(point: ClaimPoint) -> float:
+        unknown = UNKNOWN_NOISE / math.sqrt(point.n or 1)
+        return max(NOISE, 2.0 * point.std / point.seconds if point.std and point.seconds else unknown)
+
+    above = [
+        (e, point.k)
+        for point, e in claim.curve
+        if claim.least_efficiency(point) > 1.0 + room(point) and not _is_impossible(claim, point, e)
+    ]
+    if not above:
+        return None
+    (e, k), k0 = max(above), claim.baseline_k
+    return Hit(
+        f"E = {e:.3g} at K = {k} is above 1: K = {k0} paid for something that K = {k} did not, such as data that "
+        "overflow its memory or cache",
+        {"k": k, "efficiency": e},
+        f"measure the memory traffic of the K = {k0} run (peak memory, page faults, cache misses), then time T(1) "
+        "on a machine where it fits",
+        credit=0.5,
+    )
 
 
 @rule
-def impossible_efficiency(claim: Claim) -> Iterator[Hit]:
-    above = [(point.k, e) for point, e in claim.efficiencies() if _is_impossible(claim, point, e)]
-    if above:
-        listed = ", ".join(f"{e:.3g} at K = {k}" for k, e in above)
-        k0 = claim.baseline_k
-        yield Hit(
-            f"E = {listed}: not the same job or unit as at K = {k0}, or K = {k0} ran out of memory",
-            {"k": [k for k, _ in above], "efficiency": [e for _, e in above]},
-        )
+def impossible_efficiency(claim: Claim) -> Said:
+    above = {point.k: e for point, e in claim.curve if _is_impossible(claim, point, e)}
+    listed, k0 = ", ".join(f"{e:.3g} at K = {k}" for k, e in above.items()), claim.baseline_k
+    text = f"E = {listed}: not the same job or unit as at K = {k0}, or K = {k0} ran out of memory"
+    return Hit(text, {"k": [*above], "efficiency": [*above.values()]}) if above else None
 
 
 @rule
-def perfectly_linear(claim: Claim) -> Iterator[Hit]:
-    efficiencies = list(claim.efficiencies())
-    largest = max((point.k for point, _ in efficiencies), default=1)
-    if len(efficiencies) < 2 and largest < FAR_OUT * claim.baseline_k:
-        return
-    if claim.regime == "weak" or any(abs(e - 1.0) > NEAR_ONE for _, e in efficiencies):
-        return
-    exact = len(efficiencies) > 2 and all(e == 1.0 for _, e in efficiencies)  # whole numbers that all equal K
-    if not exact and any(claim.least_efficiency(point) < LEAST_LINEAR for point, _ in efficiencies):
-        return
+def perfectly_linear(claim: Claim) -> Said:
+    largest = max((point.k for point, _ in claim.curve), default=1)
+    if len(claim.curve) < 2 and largest < FAR_OUT * claim.baseline_k:
+        return None
+    if claim.regime == "weak" or any(abs(e - 1.0) > NEAR_ONE for _, e in claim.curve):
+        return None
+    exact = len(claim.curve) > 2 and all(e == 1.0 for _, e in claim.curve)  # whole numbers that all equal K
+    if not exact and any(claim.least_efficiency(point) < LEAST_LINEAR for point, _ in claim.curve):
+        return None
     claimed = ', although the claim is "communication-free"' if claim.communication_free else ""
-    suspects = f"suspect a slow K = {claim.baseline_k} run or a changed job"
-    yield Hit(
-        f"the curve is perfectly linear out to K = {largest}{claimed}: {suspects}",
-        {"largest_k": largest, "efficiencies": {str(point.k): e for point, e in efficiencies}},
+    return Hit(
+        f"the curve is perfectly linear out to K = {largest}{claimed}: suspect a slow K = {claim.baseline_k} run or a "
+        "changed job",
+        {"largest_k": largest},
         f"re-measure T(1) of the fastest single-worker program on the exact job run at K = {largest}, and count the "
         "work at both ends",
         credit=0.5,
     )
 
 
-def _sizes(claim: Claim) -> list[tuple[int, float]]:
-    return [(point.k, point.size) for point in sorted(claim.points, key=lambda p: p.k) if point.size is not None]
-
-
-def _steps(sizes: list[tuple[int, float]]) -> list[str]:
-    """Between neighbours: "fixed" where the total work stays, "grows" where the work per worker stays, else "other"."""
-    kinds = []
-    for (k_a, a), (k_b, b) in pairwise(sizes):
-        growth = b / a
-        distance = {"fixed": abs(growth - 1), "grows": abs(growth * k_a / k_b - 1)}
-        nearest = min(distance, key=lambda kind: distance[kind])
-        kinds.append(nearest if distance[nearest] <= TOLERANCE else "other")
-    return kinds
-
-
 @rule
-def mixed_regime(claim: Claim) -> Iterator[Hit]:
-    sizes = _sizes(claim)
-    kinds = set(_steps(sizes))
-    expected = {"strong": "fixed", "weak": "grows"}.get(claim.regime or "")
-    if expected is None or len(kinds) != 1 or kinds == {expected} or "other" in kinds:
-        return
-    (first_k, first), (last_k, last) = sizes[0], sizes[-1]
+def mixed_regime(claim: Claim) -> Said:
+    kinds, expected = set(claim.steps), {"strong": "fixed", "weak": "grows"}.get(claim.regime or "")
+    if expected is None or len(kinds) != 1 or kinds & {expected, "other"}:
+        return None
+    (first_k, first), (last_k, last) = claim.sizes[0], claim.sizes[-1]
     total = "batch" if all(point.work is None for point in claim.points) else "work"
-    regime = "weak" if kinds == {"grows"} else "strong"
-    yield Hit(
+    return Hit(
         f"the claim says {claim.regime} scaling, but the total {total} goes from {first:g} at K = {first_k} to "
-        f"{last:g} at K = {last_k}: this is {regime} scaling",
-        {"sizes": dict(sizes), "regime": claim.regime, "measured": regime},
+        f"{last:g} at K = {last_k}: this is {'weak' if kinds == {'grows'} else 'strong'} scaling",
+        {"sizes": dict(claim.sizes)},
     )
 
 
 @rule
-def regime_switch(claim: Claim) -> Iterator[Hit]:
-    sizes = _sizes(claim)
-    kinds = _steps(sizes)
-    if len(set(kinds)) > 1 and "other" not in kinds:
-        words = {"fixed": "fixed", "grows": "growing with K"}
-        at = next(i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1])
-        yield Hit(
-            f"the regime switches at K = {sizes[at][0]}: the total work is {words[kinds[at - 1]]} before it and "
-            f"{words[kinds[at]]} after it",
-            {"sizes": dict(sizes), "k": sizes[at][0]},
-        )
+def regime_switch(claim: Claim) -> Said:
+    kinds, words = claim.steps, {"fixed": "fixed", "grows": "growing with K"}
+    at = next((i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]), None)
+    if at is None or "other" in kinds:
+        return None
+    text = f"the regime switches at K = {claim.sizes[at][0]}: the total work is {words[kinds[at - 1]]} before it and "
+    return Hit(f"{text}{words[kinds[at]]} after it", {"sizes": dict(claim.sizes)})
 
 
 @rule
-def workload_changed(claim: Claim) -> Iterator[Hit]:
-    sizes = _sizes(claim)
-    if "other" in _steps(sizes):
-        yield Hit("the work per point is neither fixed nor proportional to K", {"sizes": dict(sizes)})
+def workload_changed(claim: Claim) -> Said:
+    hits = []
+    if "other" in claim.steps:
+        hits.append(Hit("the work per point is neither fixed nor proportional to K", {"sizes": dict(claim.sizes)}))
     for name, words in {"iterations": "iterations", "target": "targets"}.items():
-        values = dict.fromkeys(getattr(point, name) for point in claim.points if getattr(point, name) is not None)
+        values = dict.fromkeys(stated(claim, name).values())
+        listed = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
         if len(values) > 1:
-            listed = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
-            yield Hit(f"the {words} differ between points ({listed}): another job at another K", {name: listed})
+            hits.append(Hit(f"the {words} differ between points ({listed}): another job at another K"))
     if claim.workload_fixed is False and claim.regime != "weak":
-        yield Hit("the claim says that the workload changes between points")
+        hits.append(Hit("the claim says that the workload changes between points"))
+    return hits
+
+
+def _same_answer(one: str | float, other: str | float) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    return math.isclose(one, other, rel_tol=SAME_ANSWER)
 
 
 @rule
-def answer_changed(claim: Claim) -> Iterator[Hit]:
+def answer_changed(claim: Claim) -> Said:
     groups = [point.answers for point in claim.points]
     if claim.regime != "weak":
-        groups = [tuple(dict.fromkeys(answer for group in groups for answer in group))]
-    for answers in groups:
-        for other in answers[1:]:
-            first, numbers = answers[0], not isinstance(answers[0], str) and not isinstance(other, str)
-            if first != other and not (numbers and math.isclose(first, other, rel_tol=SAME_ANSWER)):  # type: ignore[arg-type]
-                yield Hit(f"the job gave {first} in one run and {other} in another", {"answers": list(answers[:5])})
-                return
+        groups = [tuple(answer for group in groups for answer in group)]
+    pairs = [(group[0], other) for group in groups for other in group[1:] if not _same_answer(group[0], other)]
+    return f"the job gave {pairs[0][0]} in one run and {pairs[0][1]} in another" if pairs else None
 
 
 @rule
-def workload_unknown(claim: Claim) -> Iterator[Hit]:
-    sizes = _sizes(claim)
-    if claim.workload_fixed is not None or claim.workload:
-        return
-    if not sizes:
-        yield Hit("work, batch or problem size not stated")
-    elif len(sizes) < max(2, len(claim.points)):
-        known = ", ".join(f"K = {k}" for k, _ in sizes)
-        yield Hit(f"work or batch stated at {known} only: it may have changed at the other K", credit=0.25)
+def workload_unknown(claim: Claim) -> Said:
+    if claim.workload_fixed is not None or claim.workload or len(claim.sizes) >= max(2, len(claim.points)):
+        return None
+    if not claim.sizes:
+        return "work, batch or problem size not stated"
+    known = ", ".join(f"K = {k}" for k, _ in claim.sizes)
+    return Hit(f"work or batch stated at {known} only: it may have changed at the other K", credit=0.25)
 
 
 @rule
-def time_per_part(claim: Claim) -> Iterator[Hit]:
+def time_per_part(claim: Claim) -> Said:
     text = f"{claim.statement or ''} {claim.workload or ''} {claim.name}"
-    part = re.search(
-        r"(?:per|/|each)[ _-]?(epoch|step|iteration|batch)|(epoch|step|iteration)[ _-]times?\b", text, re.IGNORECASE
-    )
+    parts = r"(?:per|/|each)[ _-]?(epoch|step|iteration|batch)|(epoch|step|iteration)[ _-]times?\b"
+    part = re.search(parts, text, re.IGNORECASE)
     counted = all(point.iterations is not None or point.target for point in claim.points)
-    sizes = {size for _, size in _sizes(claim)}
-    if (
-        part
-        and claim.points
-        and not counted
-        and claim.regime != "weak"
-        and not (claim.workload_fixed or len(sizes) == 1)
-    ):
-        name = (part[1] or part[2]).lower()
-        yield Hit(f"the times are those of one {name}: how many each K needed is not stated", credit=0.5)
+    fixed = claim.workload_fixed or len({size for _, size in claim.sizes}) == 1
+    if not part or counted or fixed or claim.regime == "weak":
+        return None
+    name = (part[1] or part[2]).lower()
+    return Hit(f"the times are those of one {name}: how many each K needed is not stated", credit=0.5)
 
 
 @rule
-def regime_unknown(claim: Claim) -> Iterator[Hit]:
-    if claim.regime is None:
-        kinds = set(_steps(_sizes(claim)))
-        hint = "; the sizes grow with K: weak" if kinds == {"grows"} else ""
-        hint = "; the sizes are fixed: strong" if kinds == {"fixed"} else hint
-        message = f"strong (total work fixed) or weak (work per worker fixed) not stated{hint}"
-        yield Hit(message, credit=0.5 if hint else 0.0)
+def regime_unknown(claim: Claim) -> Said:
+    hints = {"grows": "; the sizes grow with K: weak", "fixed": "; the sizes are fixed: strong"}
+    hint = hints.get(" ".join(set(claim.steps)), "")
+    text = f"strong (total work fixed) or weak (work per worker fixed) not stated{hint}"
+    return Hit(text, credit=0.5 if hint else 0.0) if claim.regime is None else None
 
 
 @rule
-def weak_alone(claim: Claim) -> Iterator[Hit]:
-    if claim.regime == "weak" and claim.strong_also is False:
-        yield Hit("weak scaling is reported alone: it does not say how fast a fixed job gets")
+def threads_changed(claim: Claim) -> Said:
+    threads = stated(claim, "threads")
+    listed = ", ".join(f"{count} at K = {k}" for k, count in threads.items())
+    text = f"threads per worker differ between points ({listed})"
+    return Hit(text, {"threads": threads}) if len(set(threads.values())) > 1 else None
 
 
 @rule
-def threads_changed(claim: Claim) -> Iterator[Hit]:
-    threads = {point.k: point.threads for point in claim.points if point.threads is not None}
-    if len(set(threads.values())) > 1:
-        listed = ", ".join(f"{count} at K = {k}" for k, count in threads.items())
-        yield Hit(f"threads per worker differ between points ({listed})", {"threads": threads})
-
-
-@rule
-def oversubscribed(claim: Claim) -> Iterator[Hit]:
+def oversubscribed(claim: Claim) -> Said:
     crowded = [point.k for point in claim.points if point.oversubscribed]
-    if crowded:
-        yield Hit(f"K = {', '.join(map(str, crowded))} had more workers than cores", {"k": crowded})
+    return f"K = {', '.join(map(str, crowded))} had more workers than cores" if crowded else None
 
 
 @rule
-def single_point(claim: Claim) -> Iterator[Hit]:
-    beyond = [point.k for point, _ in claim.efficiencies()]
-    if len(beyond) == 1:
-        yield Hit(f"K = {beyond[0]} is the only point beyond the baseline: the bend is not visible", {"k": beyond[0]})
+def several_machines(claim: Claim) -> Said:
+    by_kind = {kind: name for name in stated(claim, "machine").values() if (kind := machine_kind(name))}
+    machines, clusters = sorted(by_kind.values()), claim.environment.clusters or 0
+    if len(machines) > 1:
+        return Hit(f"points come from {len(machines)} machines: {', '.join(machines)}", {"machines": machines})
+    return f"points come from {clusters} clusters" if clusters > 1 else None
+
+
+@rule
+def single_point(claim: Claim) -> Said:
+    if len(claim.curve) != 1:
+        return None
+    return f"K = {claim.curve[0][0].k} is the only point beyond the baseline: the bend is not visible"

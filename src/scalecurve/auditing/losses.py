@@ -2,7 +2,7 @@
 
 The log ratio of means at each K, d = ln T(new)/T(old), holds the true change, the noise of the runs, a shift that all K
 of a session share, and one of each K by itself (`analysis.sessions`).  A shift of the difference has sqrt(2) times the
-standard deviation of that of a session.
+standard deviation of that of a session.  Own shifts of several K are taken to go together, as those of a network do.
 
     one K       d minus what the other K say of the shift (its posterior mean)
     larger K    the mean of d over the m largest K minus what the smaller K say of the shift
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -135,6 +135,9 @@ class _Judgement:
 def losses_of(new: LogMeans, old: LogMeans, *, false_alarm: float, shifts: Shifts) -> Losses:
     """Every test of `sets_of` at once."""
     change, count = new.value - old.value, new.value.shape[-1]
+    own = np.broadcast_to(shifts.own, (count,))
+    own = np.maximum(own, math.sqrt(float(np.mean(own**2))))  # few sessions tell that of one K badly
+    shifts = replace(shifts, own=own)
     judgements = _judgements(new, old, shifts)
     by_itself = _with_own(*_sum(new.variance, old.variance, new.degrees, old.degrees), shifts)
     careful = np.max([one.variance for one in judgements], axis=0)
@@ -152,7 +155,8 @@ def losses_of(new: LogMeans, old: LogMeans, *, false_alarm: float, shifts: Shift
         others = weights**2 * careful / precision[..., np.newaxis] ** 2  # the part of the shift's variance from noise
         beside = (others**2 / judgements[0].degrees).sum(axis=-1)
         beside = beside + (1.0 / precision - others.sum(axis=-1)) ** 2 / shifts.degrees
-        tests = [_limit(one, inside, 1.0 / precision, beside, alpha) for one in judgements]
+        together = 2.0 * (own[inside].max() ** 2 - (own[inside] ** 2).mean() / inside.sum())  # they may go together
+        tests = [_limit(one, inside, 1.0 / precision + together, beside, alpha) for one in judgements]
         last = tests[-1][1] > tests[0][1]
         errors, limits, degrees = (np.where(last, tests[-1][i], tests[0][i]) for i in range(3))
         noise = by_itself[0][..., inside].sum(axis=-1) / inside.sum() ** 2

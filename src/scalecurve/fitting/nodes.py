@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
+CROSSING, WORST_ACROSS = 0.45, -0.45  # log performance lost at worst by leaving the node, and the power of nodes then
 ACROSS = (0.55, 1.02)  # the power of the number of nodes by which performance grows, where no second node was measured
 MEASURED_ACROSS = 0.25  # to both sides of the power that was measured
 DOUBT_OF_NODES = 0.4  # how far the low end moves up to that of the nodes, which know why the curve was flat
@@ -24,7 +25,7 @@ NODES_ENOUGH = 3  # K at or beyond one full node that are extrapolated alone: th
 
 @dataclass(frozen=True)
 class AcrossNodes:
-    """Log performance of whole nodes at each K, its range at 90 %, and by how much it `moved` the forecast.
+    """Log performance of whole nodes at each K, its range at 90 % and `worst`, and how far it `moved` the forecast.
 
     `full` is 1 where the curve within the node is flat, so that more nodes are what it needs, and 0 where it rises.
     The range is NaN at K that cross no node.
@@ -33,14 +34,16 @@ class AcrossNodes:
     low: Array
     high: Array
     moved: Array
+    worst: Array
     full: float
 
     def around(self, low: Array, high: Array, level: float) -> tuple[Array, Array]:
         """An interval of the forecast within the node, extended by that of the nodes where they count."""
         middle, tail = (self.low + self.high) / 2, np.log(1 - level) / np.log(0.1)
-        ends = [middle + tail * (end - middle) for end in (self.low, self.high)]
-        counts, deeper = np.isfinite(self.low), low + DOUBT_OF_NODES * self.full * np.maximum(ends[0] - low, 0.0)
-        return np.where(counts, np.minimum(deeper, ends[0]), low), np.where(counts, np.maximum(high, ends[1]), high)
+        least, most, worst = (middle + tail * (end - middle) for end in (self.low, self.high, self.worst))
+        counts, deeper = np.isfinite(self.low), low + DOUBT_OF_NODES * self.full * np.maximum(least - low, 0.0)
+        deeper = np.minimum(np.maximum(deeper, worst), least)
+        return np.where(counts, deeper, low), np.where(counts, np.maximum(high, most), high)
 
 
 def across_nodes(k: Array, logs: Array, node: float, at: Array, ahead: Array, start: Array) -> AcrossNodes:
@@ -59,4 +62,4 @@ def across_nodes(k: Array, logs: Array, node: float, at: Array, ahead: Array, st
     last = float((logs[-1] - logs[-2]) / np.log(k[-1] / k[-2]))
     flat = float(np.clip((FULL_NODE - last) / 0.3, 0.0, 1.0))
     moved = np.where(at > edge, NODES_SHARE * ((low + high) / 2 - ahead), 0.0)
-    return AcrossNodes(low, high, moved, flat)
+    return AcrossNodes(low, high, moved, start - CROSSING + WORST_ACROSS * steps, flat)

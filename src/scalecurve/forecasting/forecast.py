@@ -142,7 +142,8 @@ class Forecast(Result):
         """Rows close enough together to draw, from the largest measured K to the last one answered."""
         first, last = self.view.largest_k, max((row.k for row in self.rows if not row.refused), default=0)
         steps = np.unique(np.round(np.geomspace(first + 1, max(last, 2 * first), 24))).astype(int).tolist()
-        return _forecast_views([self.view], tuple(steps), self.level, True, self.domain, self.calibration)[0].rows
+        settings: dict[str, Any] = {"level": self.level, "calibration": self.calibration}
+        return _forecast_views([self.view], tuple(steps), extrapolate=True, **settings)[0].rows
 
     @cached_property
     def explanation(self) -> ForecastExplanation | None:
@@ -234,14 +235,11 @@ def _against(row: ForecastRow, last: float, last_k: int) -> str:
     """How the value stands to that at the largest measured K."""
     if row.value is None or row.low is None or row.high is None or row.extrapolation <= 1:
         return ""
-    ratio = row.value / last if row.quantity.higher_is_better else last / row.value
+    rising = row.quantity.higher_is_better
+    ratio = row.value / last if rising else last / row.value
     if row.low <= last <= row.high and ratio < 1 + NO_FASTER:
-        return f", no {'more' if row.quantity.higher_is_better else 'faster'} than {last_k}"
-    return (
-        f", {ratio:.2g} times as fast as {last_k}"
-        if not row.quantity.higher_is_better
-        else f", {ratio:.2g} times that of {last_k}"
-    )
+        return f", no {'more' if rising else 'faster'} than {last_k}"
+    return f", {ratio:.2g} times {'that of' if rising else 'as fast as'} {last_k}"
 
 
 def forecast(
@@ -269,66 +267,46 @@ def forecast(
     the published curves that `standing` compares with.  `like` holds siblings measured further: other sizes, machines
     or versions of this study.  `explain` adds why: experts, features and the published curves most alike.
     """
-    return forecast_all(
-        [thinned(as_study(study, regime=regime))],
-        at,
-        level=level,
-        extrapolate=extrapolate,
-        node_size=node_size,
-        cores=cores,
-        serial=serial,
-        like=like,
-        kind=kind,
-        domain=domain,
-        explain=explain,
-        calibration=calibration,
-    )[0]
+    learned = calibration or shipped()
+    workers = _checked(at, level, learned, faults_of_knowledge(node_size, cores, serial))
+    check_domain(domain, learned)
+    own = replace(view(thinned(as_study(study, regime=regime)), kind, node_size, cores), serial=serial)
+    if like:
+        siblings = [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like]
+        own = with_siblings(own, siblings)
+    settings: dict[str, Any] = {"level": level, "domain": domain, "explained": explain, "calibration": learned}
+    return _forecast_views([own], workers, extrapolate=extrapolate, **settings)[0]
 
 
 def forecast_all(
-    studies: Sequence[StudyLike],
-    at: WorkersLike | None = None,
-    *,
-    level: float = 0.9,
-    extrapolate: bool = False,
-    node_size: int | None = None,
-    cores: int | None = None,
-    serial: float | None = None,
-    like: Sequence[StudyLike] = (),
-    kind: str | None = None,
-    domain: str | None = None,
-    explain: bool = False,
-    calibration: Calibration | None = None,
+    studies: Sequence[StudyLike], at: WorkersLike | None = None, *, level: float = 0.9, extrapolate: bool = False
 ) -> list[Forecast]:
-    """Forecast many studies in one go; options as in `forecast`, the same for all."""
-    learned = calibration or shipped()
-    faults, workers = faults_of_knowledge(node_size, cores, serial), None
-    highest = min(width.highest_level for width in learned.widths.values())
+    """Forecast many studies in one go, as `forecast` does one."""
+    learned = shipped()
+    workers, views = _checked(at, level, learned, []), [view(as_study(study)) for study in studies]
+    return _forecast_views(views, workers, extrapolate=extrapolate, level=level, calibration=learned)
+
+
+def _checked(
+    at: WorkersLike | None, level: float, calibration: Calibration, faults: list[Fault]
+) -> tuple[int, ...] | None:
+    """The K asked for; an InputError with all faults of what was asked, beside those found before."""
+    highest = min(width.highest_level for width in calibration.widths.values())
     if not 0 < as_number(level, "level") <= highest:
         hint = f"intervals were calibrated up to {highest:g}"
-        faults.insert(0, Fault("not a level for an interval", where="level", value=f"{level:g}", remedy=hint))
-    if at is not None:
-        try:
-            workers = as_workers(at)
-        except InputError as problem:
-            faults += problem.faults
-        if workers == ():
-            faults.append(Fault("no worker counts to forecast", where="at", remedy="name some: 64,128,256"))
-        limit = f"at most {MAX_K} workers"
-        faults += [
-            Fault("too many workers", where="at", value=str(k), remedy=limit) for k in workers or () if k > MAX_K
-        ]
+        faults = [Fault("not a level for an interval", where="level", value=f"{level:g}", remedy=hint), *faults]
+    workers: tuple[int, ...] | None = None
+    try:
+        workers = None if at is None else as_workers(at)
+    except InputError as problem:
+        faults = [*faults, *problem.faults]
+    if workers == ():
+        faults = [*faults, Fault("no worker counts to forecast", where="at", remedy="name some: 64,128,256")]
+    limit, many = f"at most {MAX_K} workers", [str(k) for k in workers or () if k > MAX_K]
+    faults = [*faults, *(Fault("too many workers", where="at", value=k, remedy=limit) for k in many)]
     if faults:
         raise InputError(faults, subject="forecast")
-    check_domain(domain, learned)
-    views = [replace(view(as_study(study), kind, node_size, cores), serial=serial) for study in studies]
-    if like:
-        views = [
-            with_siblings(own, [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like])
-            for own in views
-        ]
-    forecasts = _forecast_views(views, workers, level, extrapolate, domain, learned)
-    return [replace(one, explained=True) for one in forecasts] if explain else forecasts
+    return workers
 
 
 def faults_of_knowledge(node_size: int | None, cores: int | None, serial: float | None) -> list[Fault]:
@@ -347,31 +325,26 @@ def faults_of_knowledge(node_size: int | None, cores: int | None, serial: float 
 def _forecast_views(
     views: Sequence[View],
     at: tuple[int, ...] | None,
+    *,
     level: float,
     extrapolate: bool,
-    domain: str | None,
     calibration: Calibration,
+    **more: Any,
 ) -> list[Forecast]:
     counts = [at or (int(2 * own.largest_k), int(4 * own.largest_k)) for own in views]
     beyond = [[k for k in ks if k > own.largest_k] for own, ks in zip(views, counts, strict=True)]
     predictions = predict_views(views, [np.array(ks, dtype=np.float64) for ks in beyond], calibration)
-    forecasts = []
+    shared, forecasts = {"level": level, "calibration": calibration, **more}, []
     for own, ks, ahead, prediction in zip(views, counts, beyond, predictions, strict=True):
         rows = tuple(rows_of(own, ks, prediction, level, extrapolate, calibration))
         moved = (sibling_finding(prediction, ahead), serial_finding(prediction, ahead, own.serial))
-        findings = (finding for finding in moved if finding is not None)
-        general = (*doubts(own.study), *own.study.findings, *own.cautions(prediction.noise), *findings)
-        cautions = (*general, *(finding for row in rows for finding in row.findings))
-        forecasts.append(
-            Forecast(
-                name=own.name,
-                level=level,
-                rows=rows,
-                weights=prediction.weights,
-                cautions=cautions,
-                domain=domain,
-                view=own,
-                calibration=calibration,
-            )
+        general = (
+            *doubts(own.study),
+            *own.study.findings,
+            *own.cautions(prediction.noise),
+            *(one for one in moved if one is not None),
         )
+        cautions = (*general, *(finding for row in rows for finding in row.findings))
+        weights = prediction.weights
+        forecasts.append(Forecast(name=own.name, rows=rows, weights=weights, cautions=cautions, view=own, **shared))
     return forecasts

@@ -35,6 +35,7 @@ from scalecurve.forecasting.curves import (
     CurveKind,
     Curves,
     LogCurve,
+    Mask,
     View,
     last_slope,
     pack,
@@ -71,16 +72,21 @@ class PanelError:
 
 @dataclass(frozen=True)
 class StackError:
-    """The error of the stack's point for one curve among many: not the same up and down."""
+    """The error of the stack's point for one curve among many: not the same up and down.
+
+    `inside` says which K are known to lie within one node.
+    """
 
     gains: StackedGains
     row: int
     count: int
     wider: float = 1.0
+    inside: Mask | bool = False
 
     def interval(self, level: float) -> tuple[Array, Array]:
         own, ends = (self.row, slice(self.count)), self.gains.interval(level)
-        low, high = (self.wider * (end[own] - self.gains.point[own]) for end in (ends.low, ends.high))
+        low = np.where(self.inside, ends.inside[own], ends.low[own])
+        low, high = (self.wider * (end - self.gains.point[own]) for end in (low, ends.high[own]))
         return np.maximum(low, -WIDEST), np.minimum(high, WIDEST)
 
     def disagreement(self, level: float) -> Array:
@@ -293,6 +299,8 @@ def _with_nodes(own: View, at: Array, prediction: Prediction) -> Prediction:
         return prediction
     edge, ahead = max(float(node), own.largest_k), prediction.ahead
     inside = at <= edge
+    if isinstance(prediction.error, StackError):
+        prediction = replace(prediction, error=replace(prediction.error, inside=at <= node))
     if inside.all():
         return prediction
     logs, k = own.points.log_performance, own.points.k

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -90,51 +90,53 @@ def _answerable(own: View, level: float, calibration: Calibration) -> int | None
     return int(at[narrow[-1]]) if len(narrow) else None
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """Log performance at K with its ends; `unsure` where the predictors are too far apart for a value."""
+
+    log: float
+    low: float
+    high: float
+    unsure: bool = False
+
+
 def rows_of(
     own: View, at: Sequence[int], ahead: Prediction, level: float, extrapolate: bool, calibration: Calibration
 ) -> Iterator[ForecastRow]:
     """The rows at K: predicted beyond the largest measured K, interpolated within the range."""
     far = np.log2(np.array([k for k in at if k > own.largest_k], dtype=np.float64) / own.largest_k)
     vague = ahead.disagreement(VAGUE_LEVEL) > math.log(VAGUE) * np.maximum(far / 2, 1.0)
-    ends = ahead.interval(level)
-    predicted = iter(zip(ahead.ahead.tolist(), *(end.tolist() for end in ends), vague.tolist(), strict=True))
-    answers = [next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level) for k in at]
-    crossed = [tuple(own.boundaries(k)) for k in at]
-    log, low, high = (np.array(column) for column in list(zip(*answers, strict=True))[:3])
-    held = (
-        0.0 if ahead.across is None else ahead.across.full
-    )  # the boundary of the node, which the interval holds already
-    counts = np.array([len(findings) - held * any(one.code == LEAVES for one in findings) for findings in crossed])
-    wider, k_at = WIDENING**counts, np.array(at, dtype=np.float64)
-    edges = np.stack([log - np.minimum(wider * (log - low), WIDEST), high])
-    lows, highs = np.sort(own.value(k_at, edges), axis=0).tolist()
-    values, efficiencies = own.value(k_at, log).tolist(), own.efficiency(k_at, log).tolist()
-    for i, k in enumerate(at):
-        ratio, quantity = k / own.largest_k, own.study.quantity
-        factor = highs[i] / lows[i] if lows[i] > 0 else math.inf
+    columns = (ahead.ahead, *ahead.interval(level), vague)
+    predicted = iter([_Reading(*row) for row in zip(*(column.tolist() for column in columns), strict=True)])
+    held = ahead.across is not None  # the boundary of the node, which the interval holds already
+    for k in at:
+        reading = next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level)
+        crossed = tuple(own.boundaries(k))
+        wider = WIDENING ** (len(crossed) - held * any(one.code == LEAVES for one in crossed))
+        low = reading.log - min(wider * (reading.log - reading.low), WIDEST)
+        low, high = sorted(float(own.value(float(k), end)) for end in (low, reading.high))
+        ratio, factor = k / own.largest_k, high / low if low > 0 else math.inf
+        row = ForecastRow(k=k, quantity=own.study.quantity, extrapolation=ratio)
         if (ratio > REFUSED or (ratio > 1 and factor > NO_ANSWER)) and not extrapolate:
-            message = f"K = {k} is {ratio:.3g} times the largest measured K: a guess, not a forecast"
-            if ratio <= REFUSED:
-                message = f"K = {k} would be known within a factor of {factor:.0f} only, which is no answer"
-            remedy = "measure a larger K, or insist with extrapolate=True (--extrapolate)"
-            if known := _answerable(own, level, calibration):
-                remedy = f"ask for K = {known}, which can be answered, or {remedy}"
-            refusal = warning("forecast-refused", message, remedy=remedy, k=k, extrapolation=ratio)
-            yield ForecastRow(k=k, quantity=quantity, extrapolation=ratio, refused=True, findings=(refusal,))
+            refusal = _refusal(k, ratio, factor, _answerable(own, level, calibration))
+            yield replace(row, refused=True, findings=(refusal,))
             continue
-        doubt = _doubt(own, k, ratio, answers[i][3])
-        alone = any(finding.code == INTERVAL_ONLY for finding in doubt)
-        yield ForecastRow(
-            k=k,
-            quantity=quantity,
-            value=None if alone else values[i],
-            low=lows[i],
-            high=highs[i],
-            speedup=None if alone else k * efficiencies[i],
-            efficiency=None if alone else efficiencies[i],
-            extrapolation=ratio,
-            findings=(*crossed[i], *doubt),
-        )
+        doubt = _doubt(own, k, ratio, reading.unsure)
+        row = replace(row, low=low, high=high, findings=(*crossed, *doubt))
+        if not any(finding.code == INTERVAL_ONLY for finding in doubt):
+            value, efficiency = (float(read(float(k), reading.log)) for read in (own.value, own.efficiency))
+            row = replace(row, value=value, speedup=k * efficiency, efficiency=efficiency)
+        yield row
+
+
+def _refusal(k: int, ratio: float, factor: float, known: int | None) -> Finding:
+    """Why there is no row at K, and the K that can be answered."""
+    message = f"K = {k} is {ratio:.3g} times the largest measured K: a guess, not a forecast"
+    if ratio <= REFUSED:
+        message = f"K = {k} would be known within a factor of {factor:.0f} only, which is no answer"
+    remedy = "measure a larger K, or insist with extrapolate=True (--extrapolate)"
+    remedy = f"ask for K = {known}, which can be answered, or {remedy}" if known else remedy
+    return warning("forecast-refused", message, remedy=remedy, k=k, extrapolation=ratio)
 
 
 def _doubt(own: View, k: int, ratio: float, unsure: bool) -> tuple[Finding, ...]:
@@ -155,8 +157,8 @@ def _doubt(own: View, k: int, ratio: float, unsure: bool) -> tuple[Finding, ...]
     return ()
 
 
-def _interpolated(own: View, k: int, noise: float, level: float) -> tuple[float, float, float, bool]:
-    """Log performance, low, high and no doubt: the log-log line between neighbours, 5 % of error per doubling to them.
+def _interpolated(own: View, k: int, noise: float, level: float) -> _Reading:
+    """The log-log line between neighbours, 5 % of error per doubling to them.
 
     Below the smallest K the first slope goes on (at most linear), with 30 % of error per doubling.  The error is taken
     as a Laplace distribution, whose quantile is -ln(1 - level) scales.
@@ -167,7 +169,7 @@ def _interpolated(own: View, k: int, noise: float, level: float) -> tuple[float,
     slope = min(max(float((y[1] - y[0]) / (x[1] - x[0])), -1.0), 1.0)
     value = float(np.interp(log_k, x, y)) - slope * below
     half = -math.log(1 - level) * (math.hypot(noise, 0.05 * gap) + 0.005 + 0.3 * below / LN2)
-    return value, value - half, value + half, False
+    return _Reading(value, value - half, value + half)
 
 
 @dataclass(frozen=True)
@@ -257,17 +259,17 @@ class ExpectedBend(JsonRecord):
 
     def sentence(self, measured_to: float) -> str:
         """Where the bend lies; `measured_to` is the largest measured K, which an end of the interval may pass."""
+        beyond = self.high is None or max(self.low or 0.0, self.high) > measured_to or self.low is None
         if self.k is None:
             edges = [end for end in (self.low, self.high) if end is not None]
             earliest = f", but an edge of the interval bends at K = {min(edges):,.0f}" if edges else ""
             return f"No bend expected within {HORIZON:g} times the largest measured K{earliest} ({self.rule})."
-        ends = [math.inf if end is None else end for end in (self.low, self.high)]
-        beyond = max(ends) > measured_to
-        where = "expected" if not self.measured else "probably" if beyond else "already"
-        where += " within the measured range" if self.measured else ""
-        texts = ["beyond the horizon" if math.isinf(end) else f"{end:,.0f}" for end in ends]
-        past = f", past the largest measured K = {measured_to:,.0f}" if self.measured and beyond else ""
-        span = "" if texts[0] == texts[1] == f"{self.k:,.0f}" else f"from {texts[0]} to {texts[1]}{past}; "
+        low, high = ("beyond the horizon" if end is None else f"{end:,.0f}" for end in (self.low, self.high))
+        where, past = "expected", ""
+        if self.measured:
+            where = f"{'probably' if beyond else 'already'} within the measured range"
+            past = f", past the largest measured K = {measured_to:,.0f}" if beyond else ""
+        span = "" if low == high == f"{self.k:,.0f}" else f"from {low} to {high}{past}; "
         return f"The bend is {where}, near K = {self.k:,.0f} ({span}rule: {self.rule})."
 
 

@@ -183,7 +183,7 @@ def run_grid(
             except RunError as problem:
                 failed[name] = str(problem)
     except (KeyboardInterrupt, WatchdogLost):
-        if any((folder / f"{one.name}.json").exists() for one in sweeps):
+        if any(folder.glob("*.json")):
             save(gathered(settings, sweeps, folder, failed), output)
         raise
     studies = gathered(settings, sweeps, folder, failed)

@@ -116,6 +116,7 @@ def quiet_efficiency(rows: Mapping[int, QuietRow], settings: MeasureSettings) ->
     for k, row in rows.items():
         grow = 1.0 if grows else first.k / k
         low, high = grow * first.needed[0] / row.needed[1] / SHARING, grow * first.needed[1] / row.needed[0] * SHARING
-        if k != first.k and low < 1.0 and high < WIDEST_SHARE * low:
-            bounds[k] = (low, min(high, 1.0))
+        high = min(high, 1.0)
+        if k != first.k and low < high < WIDEST_SHARE * low:
+            bounds[k] = (low, high)
     return bounds

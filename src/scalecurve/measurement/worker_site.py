@@ -172,7 +172,11 @@ def program_in(words: Sequence[str], here: Path) -> str:
     if starter := starter_in(part):
         rest = part[part.index(starter) + 1 :]
         return next((word for word in rest if shutil.which(word) or (here / word).is_file()), starter)
-    plain = [word for word in part if not re.fullmatch(r"\w+=.*", word)] or part
+    return behind_wrappers([word for word in part if not re.fullmatch(r"\w+=.*", word)] or part)
+
+
+def behind_wrappers(plain: list[str]) -> str:
+    """The first word of a command that is not nice, timeout or another wrapper."""
     while len(plain) > 1 and Path(plain[0]).name in WRAPPERS:  # with their options and numbers: nice -n 5, timeout 10s
         behind = [i for i, word in enumerate(plain) if i and not re.fullmatch(r"-.*|[\d.,x-]+[smhd]?", word)]
         plain = plain[behind[0] :] if behind else plain[:1]

@@ -127,7 +127,7 @@ def test_finer_figures_that_agree_with_rounded_times_decide_the_efficiency(tmp_p
     answer = audit(path)
 
     assert "superlinear" not in {item.code for item in (*answer.violations, *answer.findings)}
-    assert [round(e, 3) for _, e in answer.claim.efficiencies()] == [0.975, 0.927]
+    assert [round(e, 3) for _, e in answer.claim.curve] == [0.975, 0.927]
 
 
 def test_rounded_times_alone_prove_neither_superlinear_nor_impossible_nor_perfect_scaling(tmp_path: Path) -> None:
