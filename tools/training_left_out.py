@@ -1,19 +1,20 @@
-"""The planner's errors on sources that its calibration never saw.
+"""The planner on sources that it never saw: every line of the accuracy page's training part, and the shipped widths.
 
-    python tools/training_left_out.py DATA [--page] [--write]
+    python tools/training_left_out.py DATA [--write]
 
-Each source is left out in turn; every constant that its rows could touch is fitted without it, its rows are scored, and
-the width of its intervals is taken from the errors of all other sources.  Prints error of step, MFU and memory,
-and coverage by generation and stack.  --page puts the table into docs/accuracy.md, --write the widths of all sources
-together into the shipped calibration.
+Each source is left out in turn: every constant its rows touch is fitted anew without it, and so are the widths of the
+intervals it is judged by (nested).  Its rows are scored as they are; after a calibration on two of them, drawn at
+random; and on those of the smallest P of each model.  The result is stored in bench/training_left_out.json, which the
+page and its headline are made from; --write puts the widths learned from all sources into the shipped calibration.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -22,49 +23,79 @@ from typing import Any, cast
 
 import calibrate_training as calibrate
 import numpy as np
+from scipy.optimize import minimize
 from training_tables import Row, all_rows, measurements
 
+from scalecurve.training.answers.evaluation import evaluate_jobs
 from scalecurve.training.answers.measurements import Measurement
-from scalecurve.training.answers.score import ScoredStep, by_configuration, score_rows
+from scalecurve.training.answers.score import SMALLEST, ScoredStep, anchored_scores, by_configuration, score_rows
 from scalecurve.training.inputs.stack import (
+    DOUBTS,
+    NORMAL_90,
+    ONLY_STACKS,
     UNSEEN,
     Device,
     Stack,
     StackCalibration,
     calibration_of,
+    chip_family,
     read_stack,
     shipped_calibration,
     stacks,
 )
 
-WORK: list[tuple[str, Sequence[Row], Sequence[Measurement]]] = []  # what the worker processes inherit
+RESULT = calibrate.ROOT / "bench/training_left_out.json"
 ONE_LABORATORY = {"vtrain_single_node": "vtrain", "torchtitan_nvfp4": "torchtitan",
                   "ultrascale_nanotron_h100_failed": "ultrascale_nanotron_h100"}  # fmt: skip
 TWICE = "vtrain-single"  # its rows stand in measured/vtrain_single_node.csv too
-GENERATIONS = {"ampere": ("a100", "a6000", "a10"), "hopper": ("h100", "h200", "h800"), "tpu": ("tpu",),
+GENERATIONS = {"ampere": ("a100", "a800", "a6000", "a10"), "hopper": ("h100", "h200", "h800"), "tpu": ("tpu",),
                "blackwell": ("b200", "b300", "gb200", "gb300"), "amd": ("mi",)}  # fmt: skip
 EAGER = 8e-4  # launch of stacks.toml in eager PyTorch
 EAGER_LAUNCHES = {"vtrain": 8.4e-4, "ultrascale_nanotron_h100": 1.42e-3, "gpt-fast": 1.2e-3}  # as each source tells it
-LARGE = ("ultrascale_nanotron_h100", "vtrain_single_node")  # two sweeps with more rows than all others
+LARGE = ("ultrascale_nanotron_h100", "vtrain_single_node")  # rule: two sweeps with more rows than all others aside
+OF_A_GROUP = 16  # rows of a source, accelerator and stack that teach widths, so that no sweep does all of it
+FIRMNESS = 1.0  # of what the spreads start from, which few sources tell apart
+TAIL = 4.0  # degrees of freedom of the t distribution that widths are fitted by
+ROUNDS = 6
+FAR = 8  # times the smallest P, from which a row is one of a large P
+LEAST = {"within": 0.03, "everything": 0.03, "doubts": 0.02}
+START: dict[str, Any] = {  # spreads by judgement, before any row: hosts and what is launched on them differ by half
+    "within": 0.07, "everything": {"calibrated": 0.1, "transferred": 0.16, "unseen": 0.2, "assumed": 0.2},
+    "doubts": {"host": 0.4, "network": 0.25, "memory": 0.15, "attention": 0.25, "low precision": 0.1, "experts": 0.2},
+}  # fmt: skip
+EVIDENCE = ("calibrated", "transferred", "unseen")
 
 
 @dataclass(frozen=True)
 class LeftOut:
     """A configuration scored without its source: logarithms of predicted over measured step and memory."""
 
+    laboratory: str
     source: str
     stack: str
-    generation: str
+    chip: str
     evidence: str
     moe: bool
     fits: bool
+    gpus: int
     error: float
+    spread: float  # half of the range that what is not published leaves open
+    slopes: tuple[float, ...]
     half_width: float
     memory: float | None
+    unnamed: float | None  # the error where nobody names the stack
+
+    @property
+    def generation(self) -> str:
+        return next((name for name, chips in GENERATIONS.items() if self.chip.startswith(chips)), self.chip)
+
+    @property
+    def covered(self) -> bool:
+        return abs(self.error) <= self.half_width
 
 
-def laboratory(name: str) -> str:
-    return ONE_LABORATORY.get(name, name)
+Work = tuple[str, Sequence[Row], Sequence[Measurement]]
+WORK: list[Work] = []  # what the worker processes inherit
 
 
 def forget_launch(source: str) -> None:
@@ -80,29 +111,26 @@ def forget_launch(source: str) -> None:
 
 
 def record_without(source: str, rows: Sequence[Row]) -> dict[str, Any]:
-    """The calibration as it would be without a source: entries of the families that it has rows of are fitted anew."""
-    left = [row for row in rows if laboratory(row.source) != source]
-    families = {row.stack.family for row in rows if laboratory(row.source) == source}
+    """The calibration as it would be without a source: entries that it has rows of are fitted anew or left out."""
+    left = [row for row in rows if ONE_LABORATORY.get(row.source, row.source) != source]
+    own = [row for row in rows if ONE_LABORATORY.get(row.source, row.source) == source]
+    touched = {(row.stack.name, row.cluster.accelerator.name) for row in own}
     shipped = shipped_calibration()
     known = {(each["stack"], each["accelerator"]): each for each in shipped["entries"]}
     entries = []
     for scope in [*calibrate.SCOPES, *calibrate.measured_scopes(left)]:
-        own = [row for row in left if calibrate.belongs(scope, row) and row.excluded is None]
+        used = [row for row in left if calibrate.belongs(scope, row) and row.excluded is None]
         old = known.get((scope.stack, scope.accelerator))
-        if old is not None and read_stack(scope.stack).family not in families and not scope.borrow:
+        borrowed = scope.borrow is not None and (scope.borrow, scope.accelerator) in touched
+        if old is not None and (scope.stack, scope.accelerator) not in touched and not borrowed:
             entries.append(old)
-        elif own:
-            made = calibrate.entry_of(scope, calibrate.fitted(scope, left), own)
-            entries.append(made | {"half_width": 0.2 if old is None else old["half_width"]})
-    return {"entries": entries, "half_widths": shipped["half_widths"]}
+        elif used:
+            entries.append(calibrate.entry_of(scope, calibrate.fitted(scope, left), used))
+    return {"entries": entries, "widths": shipped["widths"]}
 
 
-def without_source(place: int) -> list[LeftOut]:
-    """One source, scored by the constants of all others."""
-    source, rows, tables = WORK[place]
-    usual = dict(stacks())
-    forget_launch(source)
-    record = record_without(source, rows)
+def calibrations(record: Mapping[str, Any]) -> Callable[[Measurement], StackCalibration]:
+    """What a user of each row's accelerator and stack would get of this record."""
     known: dict[tuple[str, str], StackCalibration] = {}
 
     def calibration(row: Measurement) -> StackCalibration:
@@ -113,153 +141,284 @@ def without_source(place: int) -> list[LeftOut]:
             known[key] = calibration_of(job.cluster.accelerator, replace(job.stack, launch=launch), record)
         return known[key]
 
-    print(f"{source} ({place + 1} of {len(WORK)})", file=sys.stderr, flush=True)
-    scored = by_configuration(score_rows([row for row in tables if row.jobs], calibration))
+    return calibration
+
+
+def without_source(place: int) -> tuple[str, dict[str, Any], list[LeftOut]]:
+    """One source by the constants of all others."""
+    source, rows, tables = WORK[place]
+    usual = dict(stacks())
+    forget_launch(source)
+    record = record_without(source, rows)
+    scored = by_configuration(score_rows([row for row in tables if row.jobs], calibrations(record)))
+    found = [left_out(source, one, record) for one in scored]
     cast("dict[str, Stack]", stacks()).update(usual)
     calibrate.family_priors.cache_clear()
-    return [left_out(one) for one in scored]
+    print(f"{source} ({place + 1} of {len(WORK)})", file=sys.stderr, flush=True)
+    return source, record, found
 
 
-def left_out(one: ScoredStep) -> LeftOut:
-    outcome = one.outcome
+def left_out(laboratory: str, one: ScoredStep, record: Mapping[str, Any]) -> LeftOut:
+    outcome, job = one.outcome, one.outcome.job
     held = (
         outcome.stages["first"] - Device.reserved if one.row.source.startswith("ultrascale") else outcome.memory_bytes
     )
-    chip, stack = outcome.job.cluster.accelerator.name, outcome.job.stack.name
+    chip, stack = job.cluster.accelerator, job.stack.name
+    usual, unnamed = read_stack(None, chip), None
+    if usual.name not in ONLY_STACKS and one.error is not None:
+        plain = calibration_of(chip, replace(usual, named=True), record)
+        unnamed = one.error + math.log(evaluate_jobs([replace(job, stack=usual)], plain)[0].seconds / outcome.seconds)
     return LeftOut(
-        source=one.row.source, stack=stack, moe=outcome.job.model.is_moe, fits=one.fits,
-        generation=next((name for name, chips in GENERATIONS.items() if chip.startswith(chips)), chip),
-        evidence="unseen" if stack == UNSEEN else outcome.calibration.evidence,
-        error=one.error or 0.0, half_width=one.half_width,
-        memory=None if one.row.memory is None else float(np.log(held / one.row.memory)),
+        laboratory=laboratory, source=one.row.source, stack=stack, chip=chip.name, moe=job.model.is_moe,
+        fits=one.fits, gpus=outcome.gpus,
+        evidence="unseen" if stack == UNSEEN else outcome.calibration.evidence, error=one.error or 0.0,
+        spread=math.sqrt(max(one.half_width**2 - outcome.half_width**2, 0.0)), slopes=outcome.slopes,
+        half_width=one.half_width, memory=None if one.row.memory is None else float(np.log(held / one.row.memory)),
+        unnamed=unnamed,
     )  # fmt: skip
 
 
-def widening(rows: Sequence[LeftOut], evidence: str) -> float:
-    """The factor on the half widths of this evidence with which 90 % of the rows are inside, a source counting as the
-    root of its rows."""
-    own = [row for row in rows if row.evidence == evidence]
-    if not own:
-        return 1.0
-    sizes = Counter(row.source for row in own)
-    ratios = [abs(row.error) / row.half_width for row in own]
-    return calibrate.weighted_quantile(ratios, [sizes[row.source] ** -0.5 for row in own])
+def anchored_rows(job: tuple[int, str, dict[str, Any]]) -> list[tuple[LeftOut, float]]:
+    """One source after a calibration on some of its own rows; beside each the half width it had without."""
+    place, anchors, record = job
+    source, _, tables = WORK[place]
+    usual = dict(stacks())
+    forget_launch(source)
+    known = calibrations(record)
+    rows = [row for row in tables if row.jobs]
+    before = {one.row.configuration: one.half_width for one in score_rows(rows, known)}
+    scored = by_configuration(anchored_scores(rows, anchors, calibrations=known))
+    if anchors == SMALLEST:
+        scored = farthest(by_configuration(score_rows(rows, known)), scored)
+    pairs = []
+    for one in scored:
+        alone = replace(one.row, recipe=one.row.recipe.rpartition(" draw ")[0])
+        pairs.append((left_out(source, one, record), before[alone.configuration]))
+    cast("dict[str, Stack]", stacks()).update(usual)
+    return pairs
 
 
-def nested_coverage(rows: Sequence[LeftOut]) -> list[bool]:
-    """Whether each row is inside, by widths that its own laboratory had no part in."""
-    factors: dict[tuple[str, str], float] = {}
-    inside = []
+def farthest(everything: Sequence[ScoredStep], scored: Sequence[ScoredStep]) -> list[ScoredStep]:
+    """Of these the rows at the largest P of their sweep, where that is FAR times its smallest."""
+
+    def sweep(one: ScoredStep) -> tuple[str, ...]:
+        job = one.outcome.job
+        return one.row.source, job.cluster.accelerator.name, job.stack.name, job.model.name, job.precision
+
+    counts: dict[tuple[str, ...], set[int]] = {}
+    for one in everything:
+        counts.setdefault(sweep(one), set()).add(one.outcome.gpus)
+    return [one for one in scored if one.outcome.gpus == max(counts[sweep(one)]) >= FAR * min(counts[sweep(one)])]
+
+
+def learned_widths(rows: Sequence[LeftOut]) -> dict[str, Any]:
+    """The spreads with which these rows are likeliest, each source, accelerator and stack a draw of the doubts; then
+    all of them times what makes 90 % of the rows inside, a laboratory counting as the root of its rows."""
+    draw = np.random.default_rng(0)
+    groups: dict[tuple[str, str, str], list[LeftOut]] = {}
     for row in rows:
-        key = (laboratory(row.source), row.evidence)
-        if key not in factors:
-            factors[key] = widening([one for one in rows if laboratory(one.source) != key[0]], row.evidence)
-        inside.append(abs(row.error) <= factors[key] * row.half_width)
-    return inside
+        groups.setdefault((row.source, row.chip, row.stack), []).append(row)
+    cases = []
+    for own in groups.values():
+        some = [own[k] for k in sorted(draw.permutation(len(own))[:OF_A_GROUP].tolist())]
+        which = EVIDENCE.index(some[0].evidence if some[0].evidence in EVIDENCE else "transferred")
+        cases.append((which, np.array([row.slopes for row in some]), np.array([row.error for row in some]),
+                      np.array([(row.spread / NORMAL_90) ** 2 for row in some])))  # fmt: skip
+    names = list(DOUBTS)[1:]
+    guess = [START["within"], *(START["everything"][kind] for kind in EVIDENCE), *(START["doubts"][n] for n in names)]
+    first = np.log(np.array(guess))
+
+    def loss(point: Any) -> float:
+        spreads = np.exp(np.asarray(point))
+        total = FIRMNESS * float(np.sum((point - first) ** 2))
+        for which, slopes, errors, open_ in cases:
+            shared = slopes * np.r_[spreads[1 + which], spreads[4:]]
+            matrix = shared @ shared.T + np.diag(spreads[0] ** 2 + open_)
+            many = len(errors)
+            distance = float(errors @ np.linalg.solve(matrix, errors))
+            total += (
+                0.5 * np.linalg.slogdet(matrix)[1] + 0.5 * (TAIL + many) * math.log1p(distance / TAIL)
+            ) / many**0.5
+        return float(total)
+
+    lowest = np.log([LEAST["within"], *[LEAST["everything"]] * 3, *[LEAST["doubts"]] * len(names)])
+    best = minimize(loss, first, method="L-BFGS-B", bounds=[(low, 0.0) for low in lowest], options={"maxiter": 25})
+    spreads = np.exp(best.x)
+    widths = {
+        "ratio": shipped_calibration()["widths"]["ratio"],
+        "within": spreads[0],
+        "doubts": dict(zip(names, spreads[4:], strict=True)),
+        "everything": {**START["everything"], **dict(zip(EVIDENCE, spreads[1:4], strict=True))},
+    }
+    sizes = Counter(row.laboratory for row in rows)
+
+    def off(row: LeftOut) -> float:
+        return abs(row.error) / row_width(row, widths)
+
+    def factor(own: Sequence[LeftOut]) -> float:
+        return weighted_quantile([off(row) for row in own], [sizes[row.laboratory] ** -0.5 for row in own])
+
+    wider = factor([row for row in rows if not row.moe])
+    widths["everything"] = {kind: spread * wider for kind, spread in widths["everything"].items()}
+    widths["doubts"] = {name: spread * wider for name, spread in widths["doubts"].items()}
+    widths["within"] = float(widths["within"] * wider)
+    widths["everything"]["assumed"] = max(widths["everything"]["transferred"], START["everything"]["assumed"])
+    experts = [row for row in rows if row.moe]
+    for _ in range(ROUNDS):  # only what is in doubt of experts is theirs alone
+        widths["doubts"]["experts"] = max(widths["doubts"]["experts"] * factor(experts), LEAST["doubts"])
+    return widths | unnamed_widths(rows, widths)
 
 
-def percentiles(logs: Iterable[float]) -> str:
-    """`8.3 / 26.4 %`: median and 90th percentile of |ratio - 1|."""
+def unnamed_widths(rows: Sequence[LeftOut], widths: Mapping[str, Any]) -> dict[str, Any]:
+    """The spread between sources where nobody names the stack, by family of accelerators, drawn to that of all.  How
+    much longer published runs take than the layout that is picked was measured once and stays."""
+    asked = [row for row in rows if row.unnamed is not None]
+    sizes = Counter((row.laboratory, row.chip) for row in asked)
+    weights = [1.0 / sizes[row.laboratory, row.chip] for row in asked]
+    slower = -weighted_quantile([row.unnamed or 0.0 for row in asked], weights, 0.5)
+    rest = [(row.unnamed or 0.0) + slower for row in asked]
+
+    def spread(places: Sequence[int]) -> float:
+        off = weighted_quantile([abs(rest[k]) for k in places], [weights[k] for k in places])
+        return math.sqrt(max((off / NORMAL_90) ** 2 - widths["within"] ** 2, LEAST["everything"] ** 2))
+
+    everywhere = spread(range(len(asked)))
+    found = {}
+    for family in sorted({chip_family(row.chip) for row in asked}):
+        places = [k for k, row in enumerate(asked) if chip_family(row.chip) == family]
+        many = len({asked[k].laboratory for k in places})
+        found[family] = math.exp((many * math.log(spread(places)) + 2.0 * math.log(everywhere)) / (many + 2.0))
+    return {"slower": shipped_calibration()["widths"]["slower"], "unnamed": {"any": everywhere, **found}}
+
+
+def row_width(row: LeftOut, widths: Mapping[str, Any]) -> float:
+    """Half of the 90 % interval of a row by these widths."""
+    everything = widths["everything"].get(row.evidence, widths["everything"]["transferred"])
+    spreads = np.array([everything, *(widths["doubts"][name] for name in list(DOUBTS)[1:])])
+    shared = float(np.sum((np.array(row.slopes) * spreads) ** 2))
+    return math.hypot(NORMAL_90 * math.hypot(widths["within"], math.sqrt(shared)), row.spread)
+
+
+def weighted_quantile(values: Sequence[float], weights: Sequence[float], level: float = 0.9) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(np.array(weights)[order]) / np.sum(weights)
+    return float(np.array(values)[order][min(int(np.searchsorted(total, level)), len(order) - 1)])
+
+
+def size(logs: Iterable[float]) -> list[float] | None:
+    """Median and 90th percentile of |ratio - 1| in percent."""
     sizes = 100.0 * np.abs(np.expm1(list(logs)))
-    return f"{np.median(sizes):.1f} / {np.quantile(sizes, 0.9):.1f} %" if len(sizes) else "-"
+    return [round(float(np.quantile(sizes, level)), 1) for level in (0.5, 0.9)] if len(sizes) else None
 
 
-def line(name: str, rows: Sequence[tuple[LeftOut, bool]]) -> str:
-    only = [row for row, _ in rows]
-    if not only:
-        return f"{name:28} none"
-    shipped = np.mean([abs(row.error) <= row.half_width for row in only])
-    return (
-        f"{name:28} n {len(only):5}  step {percentiles(row.error for row in only):>15}  "
-        f"MFU {percentiles(-row.error for row in only):>15}  "
-        f"memory {percentiles(row.memory for row in only if row.memory is not None):>15}  "
-        f"inside: shipped widths {shipped:.2f}, nested {np.mean([held for _, held in rows]):.2f}"
-    )
-
-
-def report(rows: Sequence[LeftOut]) -> str:
-    judged = list(zip(rows, nested_coverage(rows), strict=True))
-    dense = [one for one in judged if not one[0].moe]
-    lines = [
-        line("dense", dense),
-        line("dense, two sweeps aside", [one for one in dense if one[0].source not in LARGE]),
-        line("MoE", [one for one in judged if one[0].moe]),
-        f"ran but said not to fit: {100 * np.mean([not row.fits for row in rows]):.2f} %",
-    ]
-    groups: dict[str, Callable[[LeftOut], str]] = {
-        "generation": lambda row: row.generation, "stack": lambda row: row.stack, "source": lambda row: row.source,
+def figures(name: str, rows: Sequence[LeftOut], narrower: Sequence[float] = ()) -> dict[str, Any]:
+    return {
+        "name": name, "n": len(rows), "step": size(row.error for row in rows),
+        "memory": size(row.memory for row in rows if row.memory is not None),
+        "holds": round(float(np.mean([row.covered for row in rows])), 3) if rows else None,
+        "factor": round(float(np.exp(np.median([row.half_width for row in rows]))), 2) if rows else None,
+        "width_over_none": round(float(np.median(narrower)), 2) if len(narrower) else None,
     }  # fmt: skip
-    for name, group in groups.items():
-        lines += ["", f"by {name}"]
-        for label, _ in Counter(group(row) for row in rows).most_common():
-            lines.append(line(label, [one for one in judged if group(one[0]) == label]))
-    return "\n".join(lines)
+
+
+def summary(plain: Sequence[LeftOut], anchored: Mapping[str, Sequence[tuple[LeftOut, float]]]) -> dict[str, Any]:
+    """The lines of the page."""
+    lines = [
+        figures("dense, sources left out", [row for row in plain if not row.moe]),
+        figures("dense without the two large sweeps", [r for r in plain if not r.moe and r.source not in LARGE]),
+        figures("MoE, sources left out", [row for row in plain if row.moe]),
+    ]
+    for moe, kind in ((False, "dense"), (True, "MoE")):
+        for aside in (False, True):
+            pairs = [one for one in anchored["2"] if one[0].moe == moe and not (aside and one[0].source in LARGE)]
+            name = f"{kind}, two rows of its own" + (" (without the two large sweeps)" if aside else "")
+            if pairs and not (aside and moe):
+                lines.append(figures(name, [row for row, _ in pairs], [row.half_width / was for row, was in pairs]))
+    far = anchored[SMALLEST]
+    lines.append(figures("from the smallest P to 8 times and more", [row for row, _ in far],
+                         [row.half_width / was for row, was in far]))  # fmt: skip
+    unnamed = [replace(row, error=row.unnamed, half_width=0.0) for row in plain if row.unnamed is not None]
+    lines.append(figures("no stack named (errors as planned)", unnamed) | {"holds": None, "factor": None})
+    lines += [figures(f"generation {name}", [row for row in plain if row.generation == name]) for name in GENERATIONS]
+    lines += [
+        figures(f"stack {stack}", [row for row in plain if row.stack == stack])
+        for stack, _ in Counter(row.stack for row in plain).most_common()
+    ]
+    refused = round(100.0 * float(np.mean([not row.fits for row in plain])), 2)
+    sources = [figures(name, [row for row in plain if row.source == name])
+               for name, _ in Counter(row.source for row in plain).most_common()]  # fmt: skip
+    return {"lines": lines, "said_not_to_fit": refused, "sources": sources}
+
+
+def printed(result: Mapping[str, Any]) -> str:
+    """The lines as a table of Markdown."""
+
+    def pair(values: Sequence[float] | None) -> str:
+        return "-" if values is None else f"{values[0]:.1f} / {values[1]:.1f} %"
+
+    heads = ("left out", "configurations", "step", "memory", "interval holds", "within a factor", "width over before")
+    text = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for line in result["lines"]:
+        held = "-" if line["holds"] is None else f"{100 * line['holds']:.0f} %"
+        cells = (line["name"], line["n"], pair(line["step"]), pair(line["memory"]), held, line["factor"] or "-",
+                 line["width_over_none"] or "-")  # fmt: skip
+        text.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join([*text, "", f"Of the runs that ran, {result['said_not_to_fit']:.2f} % are said not to fit."])
 
 
 BEGIN, END = "<!-- left out: generated by tools/training_left_out.py -->", "<!-- end left out -->"
-HEADS = ("left out", "configurations", "step", "memory", "interval holds")
 
 
-def page_table(rows: Sequence[LeftOut]) -> str:
-    """The table of docs/accuracy.md: errors in %, median / 90th percentile, and what the nested intervals hold."""
-    judged = list(zip(rows, nested_coverage(rows), strict=True))
-    groups: dict[str, Callable[[LeftOut], bool]] = {
-        "dense, sources left out": lambda row: not row.moe,
-        "dense without the two large sweeps": lambda row: not row.moe and row.source not in LARGE,
-        "MoE, sources left out": lambda row: row.moe,
-    }
-    for name in GENERATIONS:
-        groups[f"generation {name}"] = lambda row, name=name: row.generation == name  # type: ignore[misc]
-    for stack, _ in Counter(row.stack for row in rows).most_common():
-        groups[f"stack {stack}"] = lambda row, stack=stack: row.stack == stack  # type: ignore[misc]
-    lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
-    for name, test in groups.items():
-        own = [one for one in judged if test(one[0])]
-        memory = percentiles(row.memory for row, _ in own if row.memory is not None)
-        held = 100.0 * np.mean([inside for _, inside in own])
-        step = percentiles(row.error for row, _ in own)
-        lines.append(f"| {name} | {len(own)} | {step} | {memory} | {held:.0f} % |")
-    refused = 100.0 * np.mean([not row.fits for row in rows])
-    lines += ["", f"Of the runs that ran, {refused:.2f} % are said not to fit."]
-    return "\n".join(lines)
-
-
-def write_page(rows: Sequence[LeftOut]) -> None:
+def write_page(result: Mapping[str, Any]) -> None:
     """The table between its marks in docs/accuracy.md."""
     path = calibrate.ROOT / "docs/accuracy.md"
     before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    path.write_text(f"{before}{BEGIN}\n\n{page_table(rows)}\n\n{END}{after}", encoding="utf-8")
+    path.write_text(f"{before}{BEGIN}\n\n{printed(result)}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
 
 
-def write_widths(rows: Sequence[LeftOut]) -> None:
-    """The shipped widths, made to hold 90 % of what was left out."""
-    record = json.loads(calibrate.TARGET.read_text(encoding="utf-8"))
-    widths = record["half_widths"]
-    for evidence, name in (("calibrated", "new_source"), ("transferred", "transferred"), ("unseen", "unseen")):
-        widths[name] = round(widths[name] * widening(rows, evidence), 3)
-    calibrate.TARGET.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+def rounded(value: Any) -> Any:
+    return {key: rounded(one) for key, one in value.items()} if isinstance(value, Mapping) else round(float(value), 4)
 
 
-def main(folder: Path, *, write: bool, page: bool) -> None:
+def work_of(folder: Path) -> list[Work]:
+    """The rows of every source beside all rows that constants are fitted to."""
     rows = all_rows(folder)
     by_source: dict[str, list[Measurement]] = {}
     for row in measurements(folder):
-        by_source.setdefault(laboratory(row.source), []).append(row)
+        by_source.setdefault(ONE_LABORATORY.get(row.source, row.source), []).append(row)
     for row in rows:
         if row.table in calibrate.OPEN_TABLES and row.table != TWICE:
             step = Measurement(source=row.table, label=row.label, jobs=(row.job,), seconds=row.seconds,
                                memory=row.memory)  # fmt: skip
-            by_source.setdefault(laboratory(row.source), []).append(step)
-    WORK.extend((source, rows, tables) for source, tables in by_source.items())
+            by_source.setdefault(ONE_LABORATORY.get(row.source, row.source), []).append(step)
+    return [(source, rows, tables) for source, tables in by_source.items()]
+
+
+def main(folder: Path, *, write: bool) -> None:
+    WORK.extend(work_of(folder))
     with ProcessPoolExecutor(calibrate.WORKERS, mp_context=get_context("fork")) as pool:
-        scored = [one for part in pool.map(without_source, range(len(WORK))) for one in part]
-    print(report(scored))
+        parts = list(pool.map(without_source, range(len(WORK))))
+        found = [row for _, _, rows in parts for row in rows]
+        nested = {source: learned_widths([row for row in found if row.laboratory != source]) for source, _, _ in parts}
+        plain = [replace(row, half_width=row_width(row, nested[row.laboratory])) for row in found]
+        jobs = {
+            anchors: [
+                (place, anchors, {**record, "widths": nested[source]})
+                for place, (source, record, _) in enumerate(parts)
+            ]
+            for anchors in ("2", SMALLEST)
+        }
+        anchored = {anchors: [pair for part in pool.map(anchored_rows, many) for pair in part]
+                    for anchors, many in jobs.items()}  # fmt: skip
+    result = summary(plain, anchored)
+    RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(printed(result))
+    write_page(result)
     if write:
-        write_widths(scored)
-    if page:
-        write_page(scored)
+        record = json.loads(calibrate.TARGET.read_text(encoding="utf-8"))
+        record["widths"] = rounded(learned_widths(found))
+        calibrate.TARGET.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), write="--write" in sys.argv, page="--page" in sys.argv)
+    main(Path(sys.argv[1]), write="--write" in sys.argv)

@@ -3,16 +3,14 @@ same stack, and where nobody names the stack."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from training_tables import Row
 
 from scalecurve.training.answers.evaluation import evaluate_jobs
 from scalecurve.training.inputs.layout import Layout
-from scalecurve.training.inputs.stack import ONLY_STACKS, StackCalibration, calibration_of, read_stack
+from scalecurve.training.inputs.stack import StackCalibration, calibration_of
 from scalecurve.training.search.search import SearchTask, search
 
 WITHIN = 1.05
@@ -61,26 +59,6 @@ def picks(rows: Sequence[Row]) -> list[Pick]:
             published, picked = evaluate_jobs([row.job, replace(row.job, layout=layout)], calibration)
             chosen.append(Pick(row, layout.short(), picked.seconds / published.seconds))
     return chosen
-
-
-def unnamed_errors(entries: Sequence[dict[str, Any]], rows: Sequence[Row]) -> list[tuple[Row, float]]:
-    """log(planned / measured) of each best published row where nobody names the stack: the layout that the planner
-    picks under the accelerator's usual stack, without the entries that only the row's source stands behind."""
-    errors = []
-    for row in best_published(rows):
-        stack = read_stack(None, row.cluster.accelerator)
-        if stack.name in ONLY_STACKS:
-            continue
-        tables = {other.table for other in rows if other.source == row.source}
-        kept = [entry for entry in entries if not set(entry["tables"]) <= tables]
-        record = {"entries": kept, "half_widths": {"assumed": 0.0, "transferred": 0.0}}
-        calibration = calibration_of(row.cluster.accelerator, stack, record)
-        unnamed = replace(row, stack=stack)
-        layout = picked_layout(unnamed, calibration)
-        if layout is not None:
-            [planned] = evaluate_jobs([replace(unnamed.job, layout=layout)], calibration)
-            errors.append((row, math.log(planned.seconds / row.seconds)))
-    return errors
 
 
 def share_within(chosen: Sequence[Pick]) -> float:

@@ -162,16 +162,8 @@ def read_machine_file(path: str | Path) -> Machine:
 def describe_machine(content: Mapping[str, Any], *, subject: str = "cluster", base: Machine | None = None) -> Machine:
     """The machine of a mapping by `FIELDS` and their aliases; `base` holds what it does not say.  A number below a
     million is GB or GB/s; a rate may also be text (400Gb/s) or a link's name (ib400)."""
-    values = {ALIASES.get(key, key): value for key, value in content.items() if value is not None}
-    faults = [
-        Fault("unknown field of a cluster", key, remedy=f"known: {', '.join(FIELDS)}")
-        for key in values
-        if key not in FIELDS
-    ]
-    if "accelerator" not in values and base is None:
-        faults.append(Fault("missing", "accelerator", remedy=HOW))
-    if faults:
-        raise InputError(faults, subject=subject)
+    values = _known_fields(content, subject, complete=base is None)
+    faults: list[Fault] = []
     chip = base.accelerator if base else _accelerator_of(_with_links(values, faults), subject)
     start = base or Machine(
         name=None, accelerator=chip, node=chip.node, inner_rate=chip.inner_rate, outer_rate=chip.outer_rate
@@ -196,6 +188,18 @@ def describe_machine(content: Mapping[str, Any], *, subject: str = "cluster", ba
         inner_rate=rates["inner"] or start.inner_rate, outer_rate=rates["outer"] or start.outer_rate, **numbers,
         **waits,
     )  # fmt: skip
+
+
+def _known_fields(content: Mapping[str, Any], subject: str, *, complete: bool) -> dict[str, Any]:
+    """The fields by their own names; unknown ones are refused, and a description without its accelerator."""
+    values = {ALIASES.get(key, key): value for key, value in content.items() if value is not None}
+    hint = f"known: {', '.join(FIELDS)}"
+    faults = [Fault("unknown field of a cluster", key, remedy=hint) for key in values if key not in FIELDS]
+    if complete and "accelerator" not in values:
+        faults.append(Fault("missing", "accelerator", remedy=HOW))
+    if faults:
+        raise InputError(faults, subject=subject)
+    return values
 
 
 def _with_links(values: Mapping[str, Any], faults: list[Fault]) -> Any:

@@ -22,21 +22,25 @@ from scalecurve.training.inputs.cluster import Cluster, ClusterLike, cluster_gpu
 from scalecurve.training.inputs.layout import Grid, Layout, LayoutLike, grid_of_layouts, layout_faults, read_layout
 from scalecurve.training.inputs.request import batch_sequences, sequence_length
 from scalecurve.training.inputs.stack import (
+    DOUBTS,
+    NORMAL_90,
     Constants,
     Device,
     Stack,
     StackCalibration,
     calibration_of,
     device_of,
+    moved_by,
     read_stack,
 )
-from scalecurve.training.inputs.transformer import ModelLike, Shape, Transformer, read_model, stack_shapes
+from scalecurve.training.inputs.transformer import Array, ModelLike, Shape, Transformer, read_model, stack_shapes
 from scalecurve.training.physics.memory import USABLE, Memory, memory, stage_memory
 from scalecurve.training.physics.run import EFFORT_TOKENS, DataParallelCap, data_parallel_cap, read_critical_batch
 from scalecurve.training.physics.steptime import STEP_TERMS, step_time
 from scalecurve.units import format_count, format_memory, format_seconds, format_seconds_range
 
 LEVEL = 0.9
+SLOPE_STEP = 0.02  # of a logarithm
 LEFT_OUT = (
     "data loading and logging",
     "checkpoint writes and failures (see goodput)",
@@ -164,6 +168,7 @@ class StepOutcome(JsonRecord):
     stages: dict[str, float]  # bytes on an accelerator of the first and of the last pipeline stage
     mfu: float
     hfu: float
+    slopes: tuple[float, ...]  # of the logarithm of the step by each of DOUBTS
 
     JSON = """
         gpus layout global_batch_sequences=layout.sequences global_batch_tokens=tokens
@@ -192,8 +197,8 @@ class StepOutcome(JsonRecord):
     @property
     def half_width(self) -> float:
         """Half of the 90 % interval of log(measured / predicted)."""
-        extra = self.calibration.moe_width if self.job.model.is_moe else 0.0
-        return math.hypot(self.calibration.half_width, extra)
+        known = self.calibration
+        return NORMAL_90 * math.hypot(known.within, math.sqrt(shared_variance(known, self.slopes, self.slopes)))
 
     @property
     def memory_share(self) -> float:
@@ -274,6 +279,20 @@ class StepOutcome(JsonRecord):
         return {"gpus": nested.pop("gpus")} | layout | nested | parts
 
 
+def shared_variance(known: StackCalibration, one: Sequence[float], other: Sequence[float]) -> float:
+    """The covariance of the logarithms of two steps by these slopes, as far as their doubts are the same."""
+    return float(np.asarray(one) @ np.asarray(known.covariance) @ np.asarray(other))
+
+
+def step_slopes(columns: JobColumns, constants: Constants, seconds: Array) -> Array:
+    """Derivatives of the logarithm of each step by the DOUBTS, a row for each doubt, all in one call of the physics."""
+    moves = SLOPE_STEP * np.eye(len(DOUBTS))[1:]  # by everything it is one
+    shifts = {name: moves[:, place, None] for place, name in enumerate(DOUBTS)}
+    moved = step_time(columns.device(moved_by(constants, shifts)), columns.shape, columns.grid).total
+    slopes = np.log(np.broadcast_to(moved, (len(DOUBTS) - 1, len(seconds))) / seconds) / SLOPE_STEP
+    return np.vstack([np.ones(len(seconds)), slopes])
+
+
 def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) -> list[StepOutcome]:
     """Every job through the physics, in the order given."""
     outcomes: dict[int, StepOutcome] = {}
@@ -286,6 +305,7 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
             for name in ("first", "last")
         }
         terms = {name: np.broadcast_to(getattr(time, name), count) for name in STEP_TERMS}
+        slopes = step_slopes(columns, calibration.constants, np.broadcast_to(time.total, count))
         parts = {entry.name: np.broadcast_to(getattr(held, entry.name), count) for entry in fields(Memory)}
         shape = columns.shape
         idle = (shape.flop_per_token - shape.score_flop) / 3.0 if device.frozen else 0.0  # no gradients by weight
@@ -302,6 +322,7 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
                 stages={name: float(values[column]) for name, values in ends.items()},
                 mfu=mfu,
                 hfu=mfu * (4.0 / 3.0 if job.layout.recompute == "full" else 1.0),
+                slopes=tuple(map(float, slopes[:, column])),
             )
     return [outcomes[place] for place in range(len(jobs))]
 

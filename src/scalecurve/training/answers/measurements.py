@@ -15,9 +15,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator, accelerator_in
-from scalecurve.training.answers.evaluation import TrainingJob
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, shared_variance
 from scalecurve.training.answers.measured_layouts import Impossible, Unread, row_layouts, shards_weights, splits_model
 from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
@@ -32,7 +33,15 @@ from scalecurve.training.inputs.measured_table import (
     read_table,
     whole,
 )
-from scalecurve.training.inputs.stack import ONLY_STACKS, Stack, read_stack, unseen_stack, usual_stack
+from scalecurve.training.inputs.stack import (
+    NORMAL_90,
+    ONLY_STACKS,
+    TOLD_BY_RUNS,
+    Stack,
+    read_stack,
+    unseen_stack,
+    usual_stack,
+)
 from scalecurve.training.inputs.transformer import (
     DEFAULT_VOCABULARY,
     Transformer,
@@ -58,6 +67,8 @@ STACK_WORDS = (  # the first word that a framework's name has decides; punctuati
 FUSED = re.compile(r"flash|sdpa|cudnn|splash|fused|\bfa\d?\b|\bte\b", re.I)
 UNFUSED = re.compile(r"unfused|eager|naive|baddbmm|no.?flash", re.I)
 EARLY_GAUDI = re.compile(r"mlperf.*3\.0", re.I)  # run_gpt.sh of training_results_v3.0: plain attention, whole sequences
+NVIDIA = re.compile(r"^g?b\d")
+FOUR_BITS = re.compile(r"v?(5\.[1-9]|[6-9]\.)")  # rounds of MLPerf with submissions in four bits
 RECIPE = re.compile(r"mxfp\d|nvfp4|current|delayed|block\w*|row.?wise|tensor.?wise|\bcs\b|\bds\b|\bsc\b")
 DOUBTFUL = re.compile(r"\bCHECK\b")
 FAILED = re.compile(r"fail|\boom\b|out of memory|crash|did not run", re.I)
@@ -86,6 +97,54 @@ VOCABULARIES = (
 SAME_FLOP = 0.01  # of the work of a token, by which a vocabulary is told
 SAME_PEAK = 0.05  # of TFLOP/s over MFU, both rounded, from a peak
 PUBLISHED_SHARE = 0.3  # a parameter count this far off the sizes is that of another (whole) model
+
+
+TIMED_STEPS = 20  # of a run that is made to be measured
+WORTH = 0.98  # of the interval, below which a run is worth its price
+AS_TELLING = 1.05  # times the narrowest interval, up to which the cheapest run is taken
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextRun(JsonRecord):
+    """The run that would narrow the interval of another step most: half widths of it before and after."""
+
+    outcome: StepOutcome
+    before: float
+    after: float
+
+    JSON = """
+        gpus=outcome.gpus layout=outcome.layout step_seconds=outcome.seconds usd half_width_before=before
+        half_width_after=after"""
+
+    @property
+    def usd(self) -> float | None:
+        return self.outcome.job.cluster.dollars(self.outcome.gpus, TIMED_STEPS * self.outcome.seconds)
+
+    @property
+    def sentence(self) -> str:
+        """`time 20 steps on 64 GPUs ($3) and give them (--measured runs.csv): a factor of 1.35 becomes 1.15`."""
+        price = "" if self.usd is None else f" (${self.usd:,.0f})" if self.usd >= 1.0 else " (under $1)"
+        return (
+            f"time {TIMED_STEPS} steps on {self.outcome.gpus:,} GPUs{price} and give them (--measured runs.csv): "
+            f"a factor of {math.exp(self.before):.2f} becomes {math.exp(self.after):.2f}"
+        )
+
+
+def next_run(asked: StepOutcome, runs: Iterable[StepOutcome]) -> NextRun | None:
+    """The cheapest of the runs that narrow the interval of a step about as much as any, on fewer accelerators where
+    there are such; None where none is worth it."""
+    known, some = asked.calibration, list(runs)
+    smaller = [run for run in some if run.gpus < asked.gpus]
+    found = []
+    for run in smaller or some:
+        both, own = (shared_variance(known, one.slopes, run.slopes) for one in (asked, run))
+        told = TOLD_BY_RUNS * both**2 / (own + known.run_noise)
+        left = shared_variance(known, asked.slopes, asked.slopes) - told
+        after = NORMAL_90 * math.hypot(known.within, math.sqrt(max(left, 0.0)))
+        found.append(NextRun(outcome=run, before=asked.half_width, after=after))
+    least = min((one.after for one in found), default=math.inf)
+    telling = [one for one in found if one.after <= min(AS_TELLING * least, WORTH * one.before)]
+    return min(telling, key=lambda one: one.outcome.gpus * one.outcome.seconds, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +269,9 @@ def row_jobs(row: Mapping[str, str], machine: Cluster | None = None) -> tuple[tu
     precisions = row_precisions(row, cluster)
     if len(precisions) > 1:
         assumed.append("precision")
-        precisions = precisions[-1:] if stack.name == "mlperf" else precisions  # submissions use the fastest there is
+    if len(precisions) > 1 and stack.name == "mlperf":  # submissions use the fastest that their round has
+        four = "fp4" in chip.peaks and NVIDIA.search(chip.name) and FOUR_BITS.search(row.get("release", ""))
+        precisions = ("nvfp4",) if four else precisions[-1:]
     adapter = "lora" in row.get("model", "").lower()
     jobs: list[TrainingJob] = []
     for place, seq in enumerate(seqs):

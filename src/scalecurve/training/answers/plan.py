@@ -98,6 +98,7 @@ from scalecurve.units import (
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
+    from scalecurve.training.answers.measurements import NextRun
 
 NOTHING_SAID = (None, "100.0%", "x1.00")  # nothing known; goodput and charge where nothing takes time or tokens
 LARGEST_P = 131_072  # where the search for the smallest P that fits or is in time ends
@@ -177,7 +178,7 @@ class Plan(Result):
         critical_batch=critical global_batch_tokens=batch_choice.largest.tokens batch_fixed=batch_choice.fixed
         cost_effective_gpus cost_effective_low=cost_effective.low cost_effective_high=cost_effective.high
         chosen_gpus choice learning_rate=learning marks run_basis=basis configurations evidence
-        source left_out findings"""
+        source next_run left_out findings"""
 
     @property
     def batch(self) -> GlobalBatch:
@@ -310,9 +311,16 @@ class Plan(Result):
             return f"doublings still pay at {last:,}: continue with --gpus {2 * last}, {4 * last}"
         if self.critical is None:
             return "say what large batches waste: --critical-batch zhang, a number, or your gradient-noise file"
-        if self.evidence != "measured here":
-            return "time three steps of your own and give them: --measured runs.csv"
-        return None
+        run = self.next_run
+        return None if run is None or self.evidence == "measured here" else run.sentence
+
+    @property
+    def next_run(self) -> NextRun | None:
+        """The single run that would narrow the interval of the advised step most."""
+        from scalecurve.training.answers.measurements import next_run
+
+        asked = self.advised.outcome
+        return next_run(asked, (row.outcome for row in self.rows if row.outcome.job.cluster == asked.job.cluster))
 
     def row(self, gpus: int) -> PlanRow | None:
         return next((row for row in self.rows if row.gpus == gpus), None)
@@ -335,6 +343,7 @@ class Plan(Result):
             self.cap and self.cap.sentence,
             goodput_sentence(last) if last.goodput.factor < 1.0 else None,
             self.choice,
+            self.next_run and f"To know the step better, {self.next_run.sentence}.",
         ]
         marks = [(mark.name, f"{mark.gpus:,}", mark.meaning) for mark in self.marks]
         minor = tuple(note for note in self.findings if note.code in MINOR)

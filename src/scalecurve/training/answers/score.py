@@ -307,10 +307,16 @@ def counts_text(counts: Mapping[str, int]) -> str:
 DRAWS = 5  # times that anchors are drawn
 
 
-def anchored_scores(rows: Sequence[Measurement], anchors: str, seed: int = 0) -> list[ScoredStep]:
+def anchored_scores(
+    rows: Sequence[Measurement], anchors: str, seed: int = 0, calibrations: Calibrations = shipped
+) -> list[ScoredStep]:
     """Each row scored after a calibration on others of its source, accelerator and stack: on so many drawn at random,
     DRAWS times, or on the `smallest` P of its model for the larger P."""
-    known = [one for one in by_configuration(score_rows(rows)) if not {"layout", "FLOP count"} & set(one.row.assumed)]
+    known = [
+        one
+        for one in by_configuration(score_rows(rows, calibrations))
+        if not {"layout", "FLOP count"} & set(one.row.assumed)
+    ]
     groups: dict[tuple[str, ...], list[ScoredStep]] = {}
     for one in known:
         job = one.outcome.job
@@ -321,7 +327,7 @@ def anchored_scores(rows: Sequence[Measurement], anchors: str, seed: int = 0) ->
     for key in sorted(groups):
         for turn, (own, rest) in enumerate(splits(groups[key], anchors, draw)):
             steps = [measured_step(one) for one in own]
-            known_here = anchored(shipped(own[0].row), steps)
+            known_here = anchored(calibrations(own[0].row), steps)
             again = [replace(one.row, recipe=f"{one.row.recipe} draw {turn}") for one in rest]
             scored += score_rows(again, lambda _, known_here=known_here: known_here)  # type: ignore[misc]
     return scored

@@ -4,9 +4,8 @@ alike.  What the rules speak of (degrees, ZeRO stages, schedules, precisions) is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,117 +30,53 @@ class Rule:
     broken: Callable[[Grid], Mask]
 
 
-def above_one(name: str, grid: Grid) -> Mask:
-    return np.asarray(getattr(grid, name) > 1)
-
-
-def none_of(values: tuple[float, ...], field: npt.NDArray[np.float64]) -> Mask:
-    return ~np.isin(field, values)
+def one_of(values: Iterable[float], name: str) -> Callable[[Grid], Mask]:
+    """Where a field of a grid is none of these values."""
+    known = tuple(map(float, values))
+    return lambda grid: ~np.isin(getattr(grid, name), known)
 
 
 def rules(stack: Stack, model: Transformer) -> Iterator[Rule]:
     """The rules of this stack for this model; only those that some layout can break."""
-    yield from (
-        Rule(name, f"does not split {what}", f"use {name}=1", partial(above_one, name))
-        for name, what in DEGREE_NAMES.items()
-        if name not in stack.degrees
-    )
-    if len(stack.stages) < 4:
-        ways = " or ".join(f"zero={stage}" for stage in stack.stages)
-        yield Rule("zero", "has no such ZeRO stage", f"use {ways}", lambda grid: none_of(stack.stages, grid.zero))
-    ways = " or ".join(f"zero={stage}" for stage in stack.staged)
-    yield Rule(
-        "zero",
-        "has no such ZeRO stage beside pipeline stages",
-        f"use {ways}, or pp=1",
-        lambda grid: none_of(stack.staged, grid.zero) & (grid.pp > 1),
-    )
-    if not stack.hybrid:
-        yield Rule(
-            "shard",
-            "splits states over all replicas",
-            "leave shard out",
-            lambda grid: np.asarray((grid.shard < grid.dp) & (grid.zero > 0)),
-        )
-    known = tuple(float(SCHEDULES[name]) for name in stack.schedules)
-    yield Rule(
-        "schedule",
-        "has no such pipeline schedule",
-        f"use schedule={' or '.join(stack.schedules)}",
-        lambda grid: none_of(known, grid.schedule),
-    )
-    if len(stack.modes) < len(RECOMPUTE):
-        able = tuple(float(RECOMPUTE[name]) for name in stack.modes)
-        yield Rule(
-            "recompute",
-            "has no such recomputation",
-            f"use {' or '.join(stack.modes)}",
-            lambda grid: none_of(able, grid.recompute),
-        )
-    if not stack.sequence:
-        yield Rule(
-            "sequence_parallel", "does not split the sequence", "leave it out", lambda grid: grid.sequence_parallel > 0
-        )
-    if stack.copy_below_zero3:
-        yield Rule(
-            "zero",
-            "shards the states over context ranks",
-            "use zero=2 or zero=3",
-            lambda grid: (grid.zero == 0) & (grid.cp > 1),
-        )
-    if stack.even_stages:
-        yield Rule(
-            "pp",
-            "has stages of equal depth",
-            "use pp x interleave that divides the layers",
-            lambda grid: (grid.pp > 1) & (np.mod(model.layers, grid.pp * grid.interleave) > 0),
-        )
-        yield Rule(
-            "accumulation",
-            "has a multiple of pp micro-batches",
-            "use another batch",
-            lambda grid: (grid.pp > 1) & (np.mod(grid.accumulation, grid.pp) > 0),
-        )
-    if stack.expert_ranks == "data":
-        yield Rule(
-            "zero", "shards weights over data ranks, not over context ranks alone", "use zero=0, or dp above 1",
-            lambda grid: (grid.zero == 3) & (grid.shard == 1) & (grid.cp > 1),
-        )  # fmt: skip
-    if model.is_moe:
-        yield from expert_rules(stack)
-
-
-def expert_rules(stack: Stack) -> Iterator[Rule]:
-    if stack.expert_ranks == "data":
-        yield Rule(
-            "ep",
-            "has expert ranks among the data ranks",
-            "use ep that divides dp",
-            lambda grid: np.mod(grid.dp, grid.ep) > 0,
-        )
-        yield Rule(
-            "etp", "splits experts over all tensor ranks", "use etp=tp", lambda grid: np.asarray(grid.etp != grid.tp)
-        )
-        yield Rule(
-            "zero",
-            "shards weights over data ranks that are no expert ranks",
-            "use zero=1, or a smaller ep",
-            lambda grid: (grid.zero == 3) & ((np.mod(grid.shard, grid.ep) > 0) | (grid.shard == grid.ep)),
-        )
-    elif stack.family == "megatron-core":
-        yield Rule(
-            "tp",
-            "needs the sequence split for experts beside tensor parallelism",
-            "use sequence_parallel=true or tp=1",
-            lambda grid: (grid.tp > 1) & (grid.sequence_parallel == 0),
-        )
-    elif stack.family == "fsdp":
-        yield Rule(
-            "etp",
-            "splits experts over all tensor ranks or none",
-            "use etp=1 or etp=tp",
-            lambda grid: (grid.etp > 1) & (grid.etp != grid.tp),
-        )
+    for name in (name for name in DEGREE_NAMES if name not in stack.degrees):
+        yield Rule(name, f"does not split {DEGREE_NAMES[name]}", f"use {name}=1", one_of((1,), name))
+    stages, staged = (" or ".join(f"zero={stage}" for stage in each) for each in (stack.stages, stack.staged))
+    stage, beside = one_of(stack.stages, "zero"), one_of(stack.staged, "zero")
+    schedule = one_of((SCHEDULES[name] for name in stack.schedules), "schedule")
+    mode = one_of((RECOMPUTE[name] for name in stack.modes), "recompute")
+    schedules, modes = " or ".join(stack.schedules), " or ".join(stack.modes)
+    data, moe = stack.expert_ranks == "data", model.is_moe
+    table: tuple[tuple[bool, str, str, str, Callable[[Grid], Mask]], ...] = (
+        (len(stack.stages) < 4, "zero", "has no such ZeRO stage", f"use {stages}", stage),
+        (True, "zero", "has no such ZeRO stage beside pipeline stages", f"use {staged}, or pp=1",
+         lambda grid: beside(grid) & (grid.pp > 1)),
+        (not stack.hybrid, "shard", "splits states over all replicas", "leave shard out",
+         lambda grid: (grid.shard < grid.dp) & (grid.zero > 0)),
+        (True, "schedule", "has no such pipeline schedule", f"use schedule={schedules}", schedule),
+        (len(stack.modes) < len(RECOMPUTE), "recompute", "has no such recomputation", f"use {modes}", mode),
+        (not stack.sequence, "sequence_parallel", "does not split the sequence", "leave it out",
+         lambda grid: grid.sequence_parallel > 0),
+        (stack.copy_below_zero3, "zero", "shards the states over context ranks", "use zero=2 or zero=3",
+         lambda grid: (grid.zero == 0) & (grid.cp > 1)),
+        (stack.even_stages, "pp", "has stages of equal depth", "use pp x interleave that divides the layers",
+         lambda grid: (grid.pp > 1) & (np.mod(model.layers, grid.pp * grid.interleave) > 0)),
+        (stack.even_stages, "accumulation", "has a multiple of pp micro-batches", "use another batch",
+         lambda grid: (grid.pp > 1) & (np.mod(grid.accumulation, grid.pp) > 0)),
+        (data, "zero", "shards weights over data ranks, not over context ranks alone", "use zero=0, or dp above 1",
+         lambda grid: (grid.zero == 3) & (grid.shard == 1) & (grid.cp > 1)),
+        (data and moe, "ep", "has expert ranks among the data ranks", "use ep that divides dp",
+         lambda grid: np.mod(grid.dp, grid.ep) > 0),
+        (data and moe, "etp", "splits experts over all tensor ranks", "use etp=tp", lambda grid: grid.etp != grid.tp),
+        (data and moe, "zero", "shards weights over data ranks that are no expert ranks",
+         "use zero=1, or a smaller ep",
+         lambda grid: (grid.zero == 3) & ((np.mod(grid.shard, grid.ep) > 0) | (grid.shard == grid.ep))),
+        (moe and stack.family == "megatron-core" and not data, "tp",
+         "needs the sequence split for experts beside tensor parallelism", "use sequence_parallel=true or tp=1",
+         lambda grid: (grid.tp > 1) & (grid.sequence_parallel == 0)),
+        (moe and stack.family == "fsdp" and not data, "etp", "splits experts over all tensor ranks or none",
+         "use etp=1 or etp=tp", lambda grid: (grid.etp > 1) & (grid.etp != grid.tp)),
+    )  # fmt: skip
+    yield from (Rule(*rule) for holds, *rule in table if holds)  # type: ignore[arg-type]
 
 
 def can_run(stack: Stack, model: Transformer, grid: Grid) -> Mask:

@@ -119,6 +119,7 @@ class Layout:
         return " ".join(words if self.recompute == "none" else [*words, self.recompute])
 
 
+HOW = "write tp=8,pp=4,micro=1 or tp8 pp4 micro 1x32"
 LayoutLike = str | Mapping[str, Any] | Layout
 
 
@@ -127,21 +128,10 @@ def read_layout(layout: LayoutLike) -> dict[str, Any]:
     of a mapping with the usual aliases.  What a plan does not print is off, whatever the habits of the stack."""
     if isinstance(layout, Layout):
         return {entry.name: getattr(layout, entry.name) for entry in fields(layout)}
-    how = "write tp=8,pp=4,micro=1 or tp8 pp4 micro 1x32"
     if not isinstance(layout, (str, Mapping)):
-        raise InputError(Fault("not a layout", "layout", repr(layout), how))
-    if isinstance(layout, str):
-        parts = [_assignment(part) for part in re.split(r"[,;\s]+", _spelled_out(layout)) if part]
-        faults = [Fault("not a layout field", value=part, remedy=how) for part in parts if "=" not in part]
-        if faults:
-            raise InputError(faults)
-        items: list[tuple[str, Any]] = [(name, value) for name, _, value in (part.partition("=") for part in parts)]
-        if re.search(r"micro \d+x\d+", layout):
-            said = {_ALIASES.get(name.lower(), name.lower()) for name, _ in items}
-            items += [(name, value) for name, value in NOT_PRINTED.items() if name not in said]
-    else:
-        items = list(layout.items())
-    names = [_ALIASES.get(key.strip().lower(), key.strip().lower()) for key, _ in items]
+        raise InputError(Fault("not a layout", "layout", repr(layout), HOW))
+    items = _written_fields(layout) if isinstance(layout, str) else list(layout.items())
+    names = [_field(key) for key, _ in items]
     allowed = sorted(entry.name for entry in fields(Layout))
     twice = sorted({name for name in names if names.count(name) > 1})
     faults = [Fault("layout field given twice", name) for name in twice]
@@ -151,6 +141,25 @@ def read_layout(layout: LayoutLike) -> dict[str, Any]:
         raise InputError(faults, subject="layout")
     pairs = zip(names, (value for _, value in items), strict=True)
     return {name: _layout_value(name, value) for name, value in pairs if value is not None}
+
+
+def _field(name: str) -> str:
+    """The field of a Layout that a name means."""
+    plain = name.strip().lower()
+    return _ALIASES.get(plain, plain)
+
+
+def _written_fields(layout: str) -> list[tuple[str, Any]]:
+    """Names and values of a layout in words."""
+    parts = [_assignment(part) for part in re.split(r"[,;\s]+", _spelled_out(layout)) if part]
+    faults = [Fault("not a layout field", value=part, remedy=HOW) for part in parts if "=" not in part]
+    if faults:
+        raise InputError(faults)
+    items: list[tuple[str, Any]] = [(name, value) for name, _, value in (part.partition("=") for part in parts)]
+    if re.search(r"micro \d+x\d+", layout):
+        said = {_field(name) for name, _ in items}
+        items += [(name, value) for name, value in NOT_PRINTED.items() if name not in said]
+    return items
 
 
 def _spelled_out(layout: str) -> str:

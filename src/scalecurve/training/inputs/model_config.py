@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -41,6 +41,11 @@ _SIZE_KEYS = {  # size: its names in a config.json
     "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers"),
 }  # fmt: skip
 _EXPERT_SIZES = ("experts", "top_k", "expert_ffn")
+_SHARED_EXPERTS = ("n_shared_experts", "moe_num_shared_experts", "num_shared_expert", "num_shared_experts")
+_SHARED_WIDTH = ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size")
+_EXPERT_STEPS = (
+    "expert_layer_period", "moe_layer_interval", "interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_freq",
+)  # fmt: skip
 _LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length", "seq_length")
 _STRUCTURE = (  # words in the keys of a config that tell of layers unlike those of a plain decoder
     "expert", "moe", "mamba", "ssm", "linear_num", "linear_key", "lora_rank", "layer_types", "layers_block_type",
@@ -104,16 +109,7 @@ def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Tra
     kind = f"{kind}_text" if kind in ("gemma3", "llama4") else kind
     _refuse_what_is_no_decoder(config, kind, name)
     config = plain_values({**model_types().defaults.get(kind, {}), **config})
-    sizes: dict[str, Any] = {}
-    for key, names in _SIZE_KEYS.items():
-        value = next((config[entry] for entry in names if config.get(entry) is not None), None)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            sizes[key] = int(value)
-    missing = [_SIZE_KEYS[key][0] for key in ("hidden", "layers", "heads", "vocab") if key not in sizes]
-    if missing:
-        raise InputError([Fault("missing", entry, remedy=WAY_OUT) for entry in missing], subject=f"model {name}")
-    if faults := size_faults({key: sizes[key] for key in ("hidden", "layers", "heads", "vocab")}):
-        raise InputError(faults, subject=f"model {name}")
+    sizes = _plain_sizes(config, name)
     notes = _unknown_type_notes(config, kind, known_width="ffn" in sizes)
     narrow = config.get("word_embed_proj_dim", sizes["hidden"])
     if narrow != sizes["hidden"]:
@@ -135,6 +131,26 @@ def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Tra
         **sizes,
     )
     return beside_published(replace(model, notes=(*notes, *length_notes, *_other_parts(content))))
+
+
+def _plain_sizes(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The sizes that have a key of their own, by whatever name."""
+    sizes: dict[str, Any] = {}
+    for key, names in _SIZE_KEYS.items():
+        value = first_of(config, names)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            sizes[key] = int(value)
+    needed = ("hidden", "layers", "heads", "vocab")
+    faults = [Fault("missing", _SIZE_KEYS[key][0], remedy=WAY_OUT) for key in needed if key not in sizes]
+    faults = faults or size_faults({key: sizes[key] for key in needed})
+    if faults:
+        raise InputError(faults, subject=f"model {name}")
+    return sizes
+
+
+def first_of(config: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """The first of these keys that holds something; None where none does."""
+    return next((config[name] for name in names if config.get(name) is not None), None)
 
 
 def _other_parts(content: Mapping[str, Any]) -> tuple[Finding, ...]:
@@ -238,21 +254,24 @@ def _attention_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, A
     window = config.get("sliding_window") or config.get("attention_chunk_size")
     if not window or not config.get("use_sliding_window", kind not in model_types().window_off):
         return parts
+    limited = _limited_share(config, kind, sizes["layers"])
+    return parts | ({"window": int(window), "window_share": limited} if limited > 0 else {})
+
+
+def _limited_share(config: Mapping[str, Any], kind: str, layers: int) -> float:
+    """The share of the attention layers that look back one window only."""
     kinds = [str(entry) for entry in config.get("layer_types") or []]
     mixing = [entry for entry in kinds if "linear" not in entry]
     every = config.get("sliding_window_pattern") or config.get("no_rope_layer_interval")
-    layers = sizes["layers"]
     if mixing:
-        limited = sum("sliding" in entry or "chunked" in entry for entry in mixing) / len(mixing)
-    elif isinstance(every, str) and every:  # a letter for each layer, such as LLLG
-        limited = sum(letter == "L" for letter in every) / len(every)
-    elif isinstance(every, int) and every > 1:
-        limited = 1.0 - (layers // every) / layers  # the last of every so many layers looks at all keys
-    elif kind in model_types().window_off:
-        limited = max(layers - int(config.get("max_window_layers", layers)), 0) / layers
-    else:
-        limited = 1.0
-    return parts | ({"window": int(window), "window_share": limited} if limited > 0 else {})
+        return sum("sliding" in entry or "chunked" in entry for entry in mixing) / len(mixing)
+    if isinstance(every, str) and every:  # a letter for each layer, such as LLLG
+        return sum(letter == "L" for letter in every) / len(every)
+    if isinstance(every, int) and every > 1:
+        return 1.0 - (layers // every) / layers  # the last of every so many layers looks at all keys
+    if kind in model_types().window_off:
+        return max(layers - int(config.get("max_window_layers", layers)), 0) / layers
+    return 1.0
 
 
 def _expert_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,22 +282,23 @@ def _expert_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]
     wide = sizes.get("expert_ffn") or int(config.get("intermediate_size") or sizes.get("ffn") or 0)
     if not wide:
         raise InputError(Fault("missing", "moe_intermediate_size", remedy=WAY_OUT), subject="config.json")
-    many = ("n_shared_experts", "moe_num_shared_experts", "num_shared_expert", "num_shared_experts")
-    shared = next((int(config[key]) for key in many if config.get(key)), 0) * wide
-    if kind == "llama4_text":
-        shared = wide
-    of_all = ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size")
-    shared = next((int(config[key]) for key in of_all if config.get(key)), shared)
-    first = config.get("first_k_dense_replace", config.get("moe_layer_start_index", 0)) or 0
-    step = config.get("interleave_moe_layer_step") or config.get("decoder_sparse_step") or config.get("moe_layer_freq")
-    step = config.get("expert_layer_period") or config.get("moe_layer_interval") or step
+    many = 1 if kind == "llama4_text" else first_of(config, _SHARED_EXPERTS) or 0
+    shared = int(first_of(config, _SHARED_WIDTH) or int(many) * wide)
+    groups = config.get("topk_group") if (config.get("n_group") or 1) > 1 else None
+    routed = _expert_layers(config, kind, layers)
+    return {"expert_ffn": wide, "shared_ffn": shared, "dense_layers": layers - routed, "node_limit": groups}
+
+
+def _expert_layers(config: Mapping[str, Any], kind: str, layers: int) -> int:
+    """How many layers have experts: those of a list, or every so many from the first on."""
+    if kind == "llama4_text" and config.get("moe_layers"):
+        return len(config["moe_layers"])
+    first = first_of(config, ("first_k_dense_replace", "moe_layer_start_index")) or 0
+    step = next((config[key] for key in _EXPERT_STEPS if config.get(key)), 1)
     step = step if isinstance(step, int) and step > 1 else 1
     offset = int(config.get("expert_layer_offset", step - 1))
-    sparse = [layer for layer in range(int(first), layers) if layer % step == offset]
-    listed = config.get("moe_layers") if kind == "llama4_text" else None
-    count = len(listed) if listed else len(set(sparse) - set(config.get("mlp_only_layers") or []))
-    groups = config.get("topk_group") if (config.get("n_group") or 1) > 1 else None
-    return {"expert_ffn": wide, "shared_ffn": shared, "dense_layers": layers - count, "node_limit": groups}
+    sparse = {layer for layer in range(int(first), layers) if layer % step == offset}
+    return len(sparse - set(config.get("mlp_only_layers") or []))
 
 
 def _hybrid_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from functools import cache
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from scalecurve.document import JsonRecord
 from scalecurve.hardware.accelerators import Accelerator, accelerators, plain_name, unknown_name
 from scalecurve.training.inputs.cluster import Cluster
@@ -29,6 +31,17 @@ HARDWARE = ("matmul", "ramp", "tail", "memory", "inner", "outer", "low_precision
 SOFTWARE = ("grouped", "attention", "contention", "imbalance", "launch", "expert_launch", "step", "micro")
 BLENDED = (*HARDWARE, "attention")  # constants that both the accelerator and the stack decide
 RATES, WAITS = ("matmul", "memory", "inner", "outer", "attention"), ("launch", "expert_launch", "step", "micro")
+DOUBTS: Mapping[str, Mapping[str, float]] = {  # between sources: what a step that is longer by each moves
+    "everything": dict.fromkeys(RATES, -1.0) | dict.fromkeys(WAITS, 1.0),
+    "host": dict.fromkeys(WAITS, 1.0),
+    "network": {"inner": -1.0, "outer": -1.0},
+    "memory": {"memory": -1.0},
+    "attention": {"attention": -1.0},
+    "low precision": {"low_precision": -1.0},
+    "experts": {"grouped": -1.0},
+}
+TOLD_BY_RUNS = 0.9  # of what runs of one job tell of a doubt, as much holds for other jobs of the source
+NORMAL_90 = 1.645  # standard deviations on either side that hold 90 %
 FAMILIES = (  # accelerators with the same cores
     ("a100-80gb", "a100-40gb", "a800"), ("h100", "h100-96gb", "h200", "h800", "gh200", "h20", "h200-nvl"),
     ("b200", "gb200", "b300", "gb300"), ("mi250x-gcd", "mi250x", "mi210"), ("mi325x", "mi300x"),
@@ -199,19 +212,30 @@ def prior_constants(accelerator: Accelerator, stack: Stack) -> Constants:
 class StackCalibration(JsonRecord):
     """Where constants come from, how many rows stand behind them, and how far off predictions were out of sample.
 
-    `half_width` is the half of the 90 % interval of log(measured / predicted).
+    The logarithm of a step is off by what its source has in common, the DOUBTS, whose `covariance` this holds, and by
+    `within`, the standard deviation of rows within a source.
     """
 
     constants: Constants
     evidence: str  # calibrated, transferred, assumed or measured here
     source: str
-    half_width: float
+    covariance: tuple[tuple[float, ...], ...]
+    within: float
     rows: int = 0
     fitted: tuple[str, ...] = ()  # constants that rows stand behind; the others are priors
     ratio_width: float = 0.1  # half of the 90 % interval of log(measured / predicted) of a ratio between two P
-    moe_width: float = 0.0  # what recipes of MoE models add to `half_width`, root of squares
 
     JSON = "evidence source rows interval_half_width=half_width fitted constants"
+
+    @property
+    def half_width(self) -> float:
+        """Half of the 90 % interval of log(measured / predicted) of a step that hangs on no single doubt."""
+        return NORMAL_90 * math.hypot(self.within, math.sqrt(self.covariance[0][0]))
+
+    @property
+    def run_noise(self) -> float:
+        """Variance of a run of one's own: of the middle of a source's rows, without the tails an interval must hold."""
+        return (0.75 * self.within) ** 2
 
     def evidence_of(self, constant: str) -> str:
         """The evidence of one constant: a prior stays assumed whatever the others are."""
@@ -220,7 +244,7 @@ class StackCalibration(JsonRecord):
 
 @cache
 def shipped_calibration() -> Mapping[str, Any]:
-    """calibration.json: written by tools/calibrate_training.py."""
+    """calibration.json: entries by tools/calibrate_training.py, widths by tools/training_left_out.py."""
     record: dict[str, Any] = json.loads(training_table("calibration.json"))
     return record
 
@@ -244,87 +268,109 @@ def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, 
     """This accelerator and stack, transferred where no table has both, and slower and less certain where nobody names
     the stack.  `record` takes the place of the shipped calibration."""
     calibration = shipped_calibration() if record is None else record
-    entries, widths = calibration["entries"], calibration["half_widths"]
+    entries, widths = calibration["entries"], calibration["widths"]
     own = next((e for e in entries if (e["accelerator"], e["stack"]) == (accelerator.name, stack.name)), None)
     if own is not None:
         known = StackCalibration(
             constants=replace(prior_constants(accelerator, stack), **known_shares(own)), evidence="calibrated",
-            source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"],
-            half_width=own["half_width"] * widths.get("new_source", 1.0),
-            fitted=tuple(known_shares(own)),
+            source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"], within=widths["within"],
+            covariance=prior_covariance(widths["everything"]["calibrated"], widths), fitted=tuple(known_shares(own)),
         )  # fmt: skip
     else:
         known = transferred(accelerator, stack, entries, widths)
-    known = replace(known, ratio_width=widths.get("ratio", 0.1), moe_width=widths.get("moe", 0.0))
-    return known if stack.named else of_no_name(known, stack, widths)
+    known = replace(known, ratio_width=widths["ratio"])
+    return known if stack.named else of_no_name(known, accelerator, stack, widths)
 
 
-def of_no_name(known: StackCalibration, stack: Stack, widths: Mapping[str, float]) -> StackCalibration:
+def chip_family(name: str) -> str:
+    """The first of the accelerators with the same cores."""
+    return next((names[0] for names in FAMILIES if name in names), name)
+
+
+def prior_covariance(everything: float, widths: Mapping[str, Any]) -> tuple[tuple[float, ...], ...]:
+    """The spread between sources of each doubt, before any run of one's own."""
+    spreads = {**widths["doubts"], "everything": everything}
+    return tuple(tuple(spreads[one] ** 2 if one == other else 0.0 for other in DOUBTS) for one in DOUBTS)
+
+
+def moved_by(constants: Constants, shifts: Mapping[str, Any]) -> Constants:
+    """Constants of a source whose steps differ by these doubts: by name, the logarithm of how much longer they are."""
+    factors: dict[str, Any] = {}
+    for doubt, shift in shifts.items():
+        for name, sign in DOUBTS[doubt].items():
+            factors[name] = factors.get(name, 0.0) + sign * shift
+    return replace(constants, **{name: getattr(constants, name) * np.exp(by) for name, by in factors.items()})
+
+
+def of_no_name(
+    known: StackCalibration, accelerator: Accelerator, stack: Stack, widths: Mapping[str, Any]
+) -> StackCalibration:
     """The usual stack where nobody names one: published runs take longer than the layout picked under it, by `slower`
     in the median over sources, and spread more."""
-    factor = math.exp(widths.get("slower", 0.0))
-    constants = replace(
-        known.constants,
-        **{name: getattr(known.constants, name) / factor for name in RATES},
-        **{name: getattr(known.constants, name) * factor for name in WAITS},
-    )
-    slower = f"{100.0 * (factor - 1.0):.0f} % slower, as published runs are"
+    slow, unnamed = widths["slower"], widths["unnamed"]
+    spread = unnamed.get(chip_family(accelerator.name), unnamed["any"])
+    slower = f"{100.0 * math.expm1(slow):.0f} % slower, as published runs are"
     source = f"no stack is named, so those of {stack.name} made {slower}; from {known.source}"
     return replace(
-        known, constants=constants, half_width=max(known.half_width, widths.get("unnamed", 0.0)), source=source,
+        known, constants=moved_by(known.constants, {"everything": slow}), source=source,
+        covariance=prior_covariance(spread, widths),
         evidence="transferred" if known.evidence == "calibrated" else known.evidence,
     )  # fmt: skip
 
 
+def moved_shares(
+    entry: Mapping[str, Any], names: Sequence[str], accelerator: Accelerator, stack: Stack
+) -> dict[str, float]:
+    """These constants of an entry by the ratio of the ceilings and hosts; no share of a peak is above 1."""
+    ratios = dict.fromkeys(SCALED, (accelerator.ceiling or DEFAULT_CEILING) / entry["ceiling"])
+    ratios |= dict.fromkeys(HOSTED, host_factor(accelerator, stack) / entry["host"])
+    shares = known_shares(entry)
+    values = {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
+    return values | {name: min(values[name], 1.0) for name in SCALED if name in values}
+
+
 def transferred(
-    accelerator: Accelerator, stack: Stack, entries: Sequence[Mapping[str, Any]], widths: Mapping[str, float]
+    accelerator: Accelerator, stack: Stack, entries: Sequence[Mapping[str, Any]], widths: Mapping[str, Any]
 ) -> StackCalibration:
     """Software from the stack, or its family, on the accelerator most like this one; hardware from this accelerator, or
     one with the same cores, under that family.  Where the family was never measured on it, hardware is halfway between
     this accelerator under all other stacks and the family on all other accelerators.  Else priors."""
-    cores = next((names for names in FAMILIES if accelerator.name in names), (accelerator.name,))
     related = {one.name for one in stacks().values() if stack.family and one.family == stack.family} | {stack.name}
     by_nearness = sorted(
         entries,
         key=lambda e: (e["stack"] != stack.name, e["stack"] not in related, *distance(accelerator, e["accelerator"])),
     )
-    same_chip = [e for e in by_nearness if e["accelerator"] in cores]
+    cores = chip_family(accelerator.name)
+    same_chip = [e for e in by_nearness if chip_family(e["accelerator"]) == cores]
     same_stack = [e for e in by_nearness if e["stack"] in related]
     if same_chip and same_chip[0]["stack"] == stack.name:
         same_stack.insert(0, same_chip[0])
 
-    def moved(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
-        """Constants of an entry by the ratio of the ceilings and hosts; no share of a peak is above 1."""
-        ratios = dict.fromkeys(SCALED, (accelerator.ceiling or DEFAULT_CEILING) / entry["ceiling"])
-        ratios |= dict.fromkeys(HOSTED, host_factor(accelerator, stack) / entry["host"])
-        shares = known_shares(entry)
-        values = {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
-        return values | {name: min(values[name], 1.0) for name in SCALED if name in values}
-
     values: dict[str, float] = {}
     if same_stack:
-        values |= moved(same_stack[0], SOFTWARE if same_chip else HARDWARE + SOFTWARE)
+        values |= moved_shares(same_stack[0], SOFTWARE if same_chip else HARDWARE + SOFTWARE, accelerator, stack)
     if same_chip:
-        values |= moved(same_chip[0], HARDWARE)
+        values |= moved_shares(same_chip[0], HARDWARE, accelerator, stack)
     if same_chip and same_stack and same_chip[0]["stack"] not in related:
+        sides = [[moved_shares(e, BLENDED, accelerator, stack) for e in side] for side in (same_chip, same_stack)]
         for name in BLENDED:
-            sides = [
-                [one[name] for e in side if name in (one := moved(e, BLENDED))] for side in (same_chip, same_stack)
-            ]
-            if any(sides):
-                values[name] = fmean(fmean(side) for side in sides if side)
+            means = [fmean(known) for side in sides if (known := [one[name] for one in side if name in one])]
+            values |= {name: fmean(means)} if means else {}
     if stack.grouped is not None:
         values["grouped"] = stack.grouped
     base = prior_constants(accelerator, stack)
     if not values:
         source = "published ceilings and typical shares; nothing fitted"
-        return StackCalibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"])
+        covariance = prior_covariance(widths["everything"]["assumed"], widths)
+        return StackCalibration(
+            constants=base, evidence="assumed", source=source, covariance=covariance, within=widths["within"]
+        )
     origin = " and ".join(
         dict.fromkeys(f"{e['stack']} on {e['accelerator']}" for e in (*same_chip[:1], *same_stack[:1]))
     )
     return StackCalibration(
-        constants=replace(base, **values), evidence="transferred",
-        half_width=max(widths["transferred"], widths.get("unseen", 0.0) if stack.name == UNSEEN else 0.0),
+        constants=replace(base, **values), evidence="transferred", within=widths["within"],
+        covariance=prior_covariance(widths["everything"]["unseen" if stack.name == UNSEEN else "transferred"], widths),
         source=f"transferred from {origin} by ratio to published ceilings", fitted=tuple(values),
     )  # fmt: skip
 

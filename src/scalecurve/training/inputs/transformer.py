@@ -431,24 +431,31 @@ def read_model(model: ModelLike, *, seq: int | None = None) -> Transformer:
         from scalecurve.training.inputs.model_config import read_config
 
         return read_config(Path(model))
-    sizes: dict[str, Any] = {}
-    if isinstance(model, str) and "=" in model:
-        for item in model.split(","):
-            name, equals, value = (part.strip() for part in item.partition("="))
-            if not equals or not name or not value:
-                hint = "write hidden=8192,layers=80,heads=64"
-                raise InputError(Fault("not a size of a model", value=item, remedy=hint), subject="model")
-            sizes[name] = _size(name, value)
-    elif isinstance(model, str):
-        return model_preset(model)
-    elif not isinstance(model, Mapping):
+    if isinstance(model, str):
+        return _of_sizes(_written_sizes(model), seq) if "=" in model else model_preset(model)
+    if not isinstance(model, Mapping):
         raise InputError(Fault("not a model", "model", repr(model), "give a preset's name, sizes or a config.json"))
-    elif "hidden" not in model and {"model_type", "architectures", "num_attention_heads"} & set(model):
+    if "hidden" not in model and {"model_type", "architectures", "num_attention_heads"} & set(model):
         from scalecurve.training.inputs.model_config import from_config
 
         return from_config(model, name=str(model.get("_name_or_path") or model.get("model_type") or "given"))
-    else:
-        sizes = dict(model)
+    return _of_sizes(model, seq)
+
+
+def _written_sizes(text: str) -> dict[str, Any]:
+    """`hidden=8192,layers=80` as names and values."""
+    sizes: dict[str, Any] = {}
+    for item in text.split(","):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not name or not value:
+            hint = "write hidden=8192,layers=80,heads=64"
+            raise InputError(Fault("not a size of a model", value=item, remedy=hint), subject="model")
+        sizes[name] = _size(name, value)
+    return sizes
+
+
+def _of_sizes(sizes: Mapping[str, Any], seq: int | None) -> Transformer:
+    """The model of these sizes, by any of their names, or of a preset that they change."""
     sizes = {_SIZE_ALIASES.get(key, key): value for key, value in sizes.items() if value is not None}
     preset = sizes.pop("preset", None)
     names = sorted(entry.name for entry in fields(Transformer))

@@ -12,7 +12,15 @@ RATE = r"(\d+(?:\.\d+)?)\s*(GB|GiB|Gb|Gib|gb|G|Tb)(?:/s|ps|E|it/s|/sec|/Sec|bps)
 MANY = re.compile(r"(\d+)\s*[x×*]\s*(?:[^|;,]*?)" + RATE)
 AFTER = re.compile(RATE + r"\s*[x×*]\s*(\d+)(?!\d)")
 ALONE = re.compile(RATE)
-GENERATIONS = {"xdr": 800.0, "ndr": 400.0, "hdr": 200.0, "edr": 100.0, "fdr": 56.0}  # Gb/s of a port of InfiniBand
+PORTS = r"(?:(\d+)\s*[x×*]?\s*(?:[a-z-]+[ -])?)?\b"  # how many there are, before a generation
+GENERATIONS = {
+    "xdr": 800.0,
+    "ndr": 400.0,
+    "hdr": 200.0,
+    "edr": 100.0,
+    "fdr": 56.0,
+    "omni-?path": 100.0,
+}  # Gb/s of a port
 MACHINES = {  # Gb/s of one accelerator of machines that clouds rent by name
     "a3 mega": 200.0, "a3 high": 125.0, "a3 ultra": 400.0, "a4x": 400.0, "a4": 400.0, "p4d": 50.0, "p4de": 50.0,
     "p5": 400.0, "p5e": 400.0, "p5en": 400.0, "ndv4": 200.0, "nd96asr": 200.0, "nd96amsr": 200.0, "ndv5": 400.0,
@@ -40,18 +48,22 @@ def network_rate(text: str, chip: Accelerator, node: int) -> float | None:
     for part in parts:
         if found := ALONE.search(part):
             return rate_alone(part, bytes_of(found[1], found[2]), share, chip)
-        port = next((gb for name, gb in GENERATIONS.items() if re.search(rf"\b{name}\b", part, re.I)), None)
-        if port is not None:
-            return port * 1e9 / 8.0
+        ports = ((re.search(rf"{PORTS}{name}\b", part, re.I), gb) for name, gb in GENERATIONS.items())
+        for port, gb in ports:
+            if port is not None:
+                return gb * 1e9 / 8.0 * (int(port[1]) / share if port[1] else 1.0)
     return None
 
 
 def rate_alone(part: str, rate: float, share: int, chip: Accelerator) -> float | None:
-    """A rate without a count: of a node, of an accelerator, or of a port."""
+    """A rate without a count: of a node, of an accelerator, or of a port; far below the usual port it is of another
+    network."""
     whole = re.search(r"per (?:node|server|host)|/\s*node", part, re.I)
     each = re.search(r"per (?:gpu|card|accel|device|npu|chip)|/\s*gpu", part, re.I)
     if whole or (not each and rate > PORT * chip.outer_rate):
         return rate / share if whole or rate / share > LEAST * chip.outer_rate else None
+    if not each and rate < LEAST * chip.outer_rate:
+        return None
     return rate if each or re.search(r"infiniband|\bib\b|roce|efa|rdma|slingshot|hdr|ndr", part, re.I) else None
 
 

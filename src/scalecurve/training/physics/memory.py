@@ -80,7 +80,7 @@ def split_bytes(device: Device, shape: Shape) -> Array:
     """Bytes per token that tensor parallelism splits: queries, keys, values, context, and the ffn's insides.  What goes
     into a matrix product is kept in the precision of the product."""
     attention = 2.0 * (shape.heads + shape.kv_heads) * (shape.head + shape.value_head)
-    inside = 2.0 * shape.gates + device.operand_bytes
+    inside = 2.0 * shape.gates + (0.0 if device.frozen else device.operand_bytes)  # frozen products keep no operand
     dense = inside * shape.ffn
     moe_share = shape.moe_layers / shape.layers
     routed = shape.top_k * (inside * shape.expert_ffn + (2.0 + device.operand_bytes) * shape.hidden)
@@ -93,7 +93,8 @@ def activation_bytes(device: Device, shape: Shape, grid: Grid) -> Array:
     """Bytes one layer keeps for the backward pass of one micro-batch."""
     tokens = grid.micro * shape.seq / grid.cp
     between = np.where(grid.sequence_parallel > 0, grid.tp, 1.0)  # ranks that share what tensor parallelism keeps whole
-    norms = device.stack.norm_held + 2.0 * device.operand_bytes  # into and out of the two norms
+    operands = 1.0 if device.frozen else 2.0  # frozen products keep none, adapters that of the attention
+    norms = device.stack.norm_held + operands * device.operand_bytes  # into and out of the two norms
     whole = tokens * shape.hidden * (norms + (2.0 if device.stack.dropout else 0.0)) / between
     scores = 5.0 * grid.micro * shape.heads * shape.seq * shape.span / grid.tp
     scores = np.where(grid.recompute == Recompute.NONE, 0.0 if device.stack.fused_attention else scores, 0.0)

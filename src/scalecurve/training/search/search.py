@@ -157,21 +157,31 @@ def splits(task: SearchTask, gpus: int, *, scarce: bool) -> list[tuple[int, int,
 
     Stages have equal depth, or few places are empty (126 layers in 128, 61 in 64, 32 in 33).
     """
-    model, even = task.model, task.axes.powers_of_two
-    empty = {pp: -model.layers % pp for pp in range(1, model.layers + 1)}
-    depths = [pp for pp, places in empty.items() if places <= EMPTY * (model.layers + places)]
-    stages = {pp for pp in depths if not even or pp & (pp - 1) == 0 or model.layers % pp == 0}
     able = task.stack.degrees
-    experts = divisors(model.experts) if model.experts and "ep" in able else (1,)
+    stages = depths_of(task) if "pp" in able else {1}
+    experts = divisors(task.model.experts) if task.model.experts and "ep" in able else (1,)
     found = []
-    for tp in divisors(gpus) if "tp" in able else (1,):
-        if tp > task.max_tp or model.heads % tp or model.hidden % tp or (even and tp & (tp - 1)):
-            continue
-        for cp in contexts_of(task, gpus // tp, scarce=scarce) if "cp" in able else (1,):
-            for pp in stages.intersection(divisors(gpus // tp // cp) if "pp" in able else (1,)):
+    for tp in tensor_ranks(task, gpus) if "tp" in able else [1]:
+        for cp in contexts_of(task, gpus // tp, scarce=scarce) if "cp" in able else [1]:
+            for pp in stages.intersection(divisors(gpus // tp // cp)):
                 dp = gpus // (tp * cp * pp)
                 found += [(tp, pp, cp, ep, dp) for ep in experts if tp * cp * dp % ep == 0]
     return sorted(found)
+
+
+def depths_of(task: SearchTask) -> set[int]:
+    """Numbers of stages that leave few places of the pipeline empty."""
+    layers, even = task.model.layers, task.axes.powers_of_two
+    empty = {pp: -layers % pp for pp in range(1, layers + 1)}
+    depths = [pp for pp, places in empty.items() if places <= EMPTY * (layers + places)]
+    return {pp for pp in depths if not even or pp & (pp - 1) == 0 or layers % pp == 0}
+
+
+def tensor_ranks(task: SearchTask, gpus: int) -> list[int]:
+    """Degrees of tensor parallelism that divide heads and widths."""
+    model, even = task.model, task.axes.powers_of_two
+    whole = [tp for tp in divisors(gpus) if tp <= task.max_tp and model.heads % tp == 0 and model.hidden % tp == 0]
+    return [tp for tp in whole if not even or tp & (tp - 1) == 0]
 
 
 def contexts_of(task: SearchTask, ranks: int, *, scarce: bool) -> list[int]:
@@ -464,20 +474,18 @@ def choose_batches(
         """Seconds to the target, up to a factor that all batches share."""
         return one.seconds * (1.0 / one.sequences if critical is None else 1.0 + critical / one.sequences)
 
+    def cheapest(task: SearchTask, factor: float, top: int = 1) -> Iterator[tuple[int, list[BestLayouts]]]:
+        """What was found at each P at up to `factor` times its least cost."""
+        found = search(task, [(count, size) for count in gpus for size in tried[count]], top=top)
+        for count in gpus:
+            here = [one for one in found if one.gpus == count]
+            least = min(map(cost, here))
+            yield count, [one for one in here if cost(one) <= factor * least]
+
     if any(len(counts) > 1 for counts in tried.values()) and task.scan != task:
-        scanned = search(task.scan, [(count, size) for count in gpus for size in tried[count]])
-        least = {count: min(cost(one) for one in scanned if one.gpus == count) for count in gpus}
-        near = {count: [one for one in scanned if one.gpus == count and cost(one) <= SLOWER * least[count]]
-                for count in gpus if math.isfinite(least[count])}  # fmt: skip
-        tried |= {count: tuple(one.sequences for one in ones) for count, ones in near.items()}
-    found = search(task, [(count, size) for count in gpus for size in tried[count]], top=top)
-    alike = 1.0 + (TIE if critical is None else 0.0)
-    best = []
-    for count in gpus:
-        here = [one for one in found if one.gpus == count]
-        least_here = min(map(cost, here))
-        best.append(next((one for one in here if cost(one) <= alike * least_here), here[0]))
-    return best
+        scanned = dict(cheapest(task.scan, SLOWER))
+        tried |= {count: tuple(one.sequences for one in near) for count, near in scanned.items()}
+    return [near[0] for _, near in cheapest(task, 1.0 + (TIE if critical is None else 0.0), top)]
 
 
 def idle_counts(gpus: int) -> list[int]:

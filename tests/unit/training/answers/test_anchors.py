@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,8 +11,9 @@ from scalecurve.errors import InputError
 from scalecurve.training import evaluate_layout
 from scalecurve.training.answers.evaluation import evaluate_jobs
 from scalecurve.training.answers.measured import MeasuredStep, anchored, calibrate
+from scalecurve.training.answers.measurements import next_run
 from scalecurve.training.answers.score import score
-from scalecurve.training.inputs.stack import calibration_of
+from scalecurve.training.inputs.stack import DOUBTS, calibration_of, moved_by
 
 
 def job(layout: str, batch: int):
@@ -32,6 +34,42 @@ def test_two_runs_of_a_slower_machine_predict_a_third():
     assert known.half_width < prior.half_width
     assert known.fitted
     assert "grouped" not in known.fitted  # a dense model says nothing of experts
+
+
+def test_an_interval_is_wider_where_a_step_hangs_on_its_host():
+    """A tiny model waits for launches, which differ more between sources than products do."""
+    small = evaluate_layout({"hidden": 512, "layers": 8, "heads": 8}, "h100", "dp=1", batch=1, seq=1024, stack="fsdp")
+    large = evaluate_layout("llama3-8b", "h100", "dp=8,zero=3,micro=2", batch=16, seq=8192, stack="fsdp")
+    slopes = dict(zip(DOUBTS, small.outcome.slopes, strict=True))
+    assert slopes["everything"] == 1.0
+    assert slopes["host"] > 0.5
+    assert abs(slopes["experts"]) < 1e-6
+    assert small.outcome.half_width > 1.2 * large.outcome.half_width
+
+
+def test_slopes_are_how_much_longer_a_step_is():
+    one = job("tp=8,dp=8", 64)
+    known = calibration_of(one.cluster.accelerator, one.stack)
+    [base] = evaluate_jobs([one], known)
+    for place, doubt in enumerate(DOUBTS):
+        moved = replace(known, constants=moved_by(known.constants, {doubt: 0.02}))
+        [other] = evaluate_jobs([one], moved)
+        assert math.log(other.seconds / base.seconds) / 0.02 == pytest.approx(base.slopes[place], abs=0.02)
+
+
+def test_the_next_run_narrows_as_much_as_it_says():
+    """Calibrated on the run it names, as predicted, the step's interval is the one that was promised."""
+    asked, cheap = (evaluate_layout("llama3-70b", "h100", f"tp=8,dp={dp}", batch=8 * dp, seq=8192,
+                                    stack="megatron-core").outcome for dp in (32, 1))  # fmt: skip
+    run = next_run(asked, [asked, cheap])
+    assert run is not None
+    assert run.outcome.gpus == 8  # as telling as the large one, and cheaper
+    steps = [MeasuredStep(job=run.outcome.job, seconds=run.outcome.seconds)]
+    known = anchored(asked.calibration, steps)
+    [after] = evaluate_jobs([asked.job], known)
+    assert after.half_width == pytest.approx(run.after, rel=0.03)
+    assert after.half_width < run.before
+    assert f"{math.exp(run.after):.2f}" in run.sentence
 
 
 def test_anchors_are_a_count_or_the_smallest(tmp_path):

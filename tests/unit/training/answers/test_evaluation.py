@@ -84,7 +84,7 @@ def test_a_combination_without_a_table_is_wider_and_says_so():
     calibrated = evaluate()
     other = evaluate(cluster="mi300x", stack="jax", layout="dp=64,micro=1", batch=64, model="llama3-8b")
     assert other.outcome.calibration.evidence in ("assumed", "transferred")
-    assert other.outcome.calibration.half_width > 1.4 * calibrated.outcome.calibration.half_width
+    assert other.outcome.calibration.half_width > 1.2 * calibrated.outcome.calibration.half_width
     assert any(finding.code == "not-calibrated" for finding in other.findings)
 
 

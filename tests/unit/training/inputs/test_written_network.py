@@ -25,6 +25,9 @@ STORAGE = "NVLINK Gen4 900 GB/s | Storage: 2x CX-7 IB 400Gb/s, Compute: 4x CX-7 
         ("h100", 8, "A3 Mega", 25.0),
         ("a100", 8, "400Gbps (as printed)", None),  # of what?
         ("h100", 8, "NVLink | Gig Ethernet", None),
+        ("a100", 8, "NVLink in node; 4 OmniPath links per node", 6.25),
+        ("a100", 8, "4x HDR InfiniBand", 12.5),
+        ("b200", 8, "NVLink | 100GbE InfiniBand", None),  # an eighth of the usual port: not the network of the job
     ],
 )
 def test_words_become_a_rate(chip, node, words, gb_s):
@@ -41,5 +44,9 @@ def test_a_row_without_a_network_ran_on_the_cluster_that_is_given():
         for words, cluster in (({}, None), ({}, slow), ({"network": "8 x 200Gb/s"}, slow))
     ]
     assert rates == [50.0, 12.5, 25.0]
+    round_ = row | {"accelerator": "B200", "precision": ""}
+    told = {name: measurement(round_ | {"release": f"MLPerf {name}"}, "here").jobs[0].precision
+            for name in ("v5.0", "v5.1")}  # fmt: skip
+    assert told == {"v5.0": "fp8", "v5.1": "nvfp4"}
     formats = {measurement(row | {"precision": kind}, "here").configuration for kind in ("mxfp8", "fp8", "nvfp4")}
     assert len(formats) == 3
