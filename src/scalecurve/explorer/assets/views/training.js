@@ -1,6 +1,6 @@
 // @ts-check
 /** Training scale: how far more accelerators get one model, what stops them, and what a growing model changes. */
-import { ask, latest } from "../api.js";
+import { Silence, ask, latest } from "../api.js";
 import { el, showTable } from "../dom.js";
 import { billions, dollars, formatSeconds, percent, short, whole } from "../format.js";
 import { Panel, tableOf } from "../panel.js";
@@ -176,7 +176,9 @@ export class TrainingView extends View {
         this.lock();
       } catch (error) {
         this.grown.element.classList.add("stale");
-        this.stale(error);
+        if (error instanceof Silence) return this.stale(error);
+        this.problem.textContent = `The growing job: ${error instanceof Error ? error.message : String(error)}`; // the other answers stand
+        this.problem.hidden = false;
       }
     });
   }
