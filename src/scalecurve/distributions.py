@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 MANY = 1e5  # degrees of freedom from which Student's t is the normal with a small correction
 TERMS = 400  # of the continued fraction, which needs fewer than 200 below MANY
 TINY = 1e-300
+STANDARD = NormalDist()
 LARGE = 512  # elements from which loading scipy pays
 
 
@@ -74,7 +75,7 @@ def _normal(x: float) -> float:
 
 def _normal_quantile(p: float) -> float:
     if 0 < p < 1:
-        return NormalDist().inv_cdf(p)
+        return STANDARD.inv_cdf(p)
     return {0.0: -math.inf, 1.0: math.inf}.get(p, math.nan)
 
 

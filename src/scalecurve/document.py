@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -160,15 +160,7 @@ class Answer(JsonRecord):
         return tuple(filter(None, (self.decision, support, f"Next: {self.next}" if self.next else "")))
 
 
-def answer_of_doubt(findings: Sequence[Finding], refusal: str = "No K can be recommended") -> Answer | None:
-    """The answer where the values cannot be believed; None where nothing speaks against them."""
-    doubt = next((finding for finding in findings if finding.code == "implausible"), None)
-    return None if doubt is None else Answer(decision=f"{refusal}: {doubt.message}.", next=doubt.remedy)
-
-
-def answer_unless_slower(findings: Sequence[Finding], refusal: str) -> Answer | None:
-    """As `answer_of_doubt`, but a job that more workers made slower is no reason to say nothing."""
-    return answer_of_doubt([own for own in findings if own.evidence.get("kind") != "slower-everywhere"], refusal)
+UNSURE = "Unsure: other programs disturbed the runs; measure again on a quiet machine."
 
 
 @dataclass(frozen=True)
@@ -193,11 +185,41 @@ class Document:
         return (*map(Paragraph, lines), *self.all_blocks)
 
 
+def _answer_after_findings(own: Callable[[Any], Answer | None]) -> Callable[[Any], Answer | None]:
+    """A result's own answer after its findings: none where the values cannot be believed, and an unsure one where other
+    programs disturbed the runs."""
+
+    def answer(self: Any) -> Answer | None:
+        codes = {finding.code: finding for finding in self.findings}
+        doubt = codes.get("implausible")
+        if doubt is not None and not self.believes(doubt):
+            return Answer(decision=f"{self.REFUSAL}: {doubt.message}.", next=doubt.remedy)
+        said = own(self)
+        if said is None or "disturbed" not in codes:
+            return said
+        if any(
+            word in f"{said.decision} {said.confidence}" for word in ("disturbed", "other programs", "quiet machine")
+        ):
+            return said
+        return replace(said, confidence=" ".join(filter(None, [UNSURE, said.confidence])))
+
+    return answer
+
+
 class Result(JsonRecord):
     """What every verb returns: `answer`, `document()`, `to_dict()`, `findings`, and `records()` where it has a table.
 
-    A result says its `answer`, the `body` of its document and the `content` of its JSON.
+    A result says its `answer`, the `body` of its document and the `content` of its JSON.  Whether the values can be
+    believed comes before every answer: `REFUSAL` is what is said where they cannot.
     """
+
+    REFUSAL: ClassVar[str] = "No K can be recommended"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = cls.__dict__.get("answer")
+        if isinstance(own, property) and own.fget is not None:
+            cls.answer = property(_answer_after_findings(own.fget), doc=own.__doc__)  # type: ignore[assignment, method-assign]
 
     if TYPE_CHECKING:  # a field of the dataclass, or a property; at run time the base must not give it a default
 
@@ -208,6 +230,10 @@ class Result(JsonRecord):
     def answer(self) -> Answer | None:
         """What to do, in a sentence with its number."""
         return None
+
+    def believes(self, doubt: Finding) -> bool:
+        """Whether it can answer in spite of a doubt about the values."""
+        return False
 
     def body(self) -> Document:
         """Everything but the answer as headings, text, tables and findings."""

@@ -294,6 +294,18 @@ def format_rate(rate: float) -> str:
     return format_count(float(f"{rate:.4g}"))
 
 
+def rates_alike(rates: Iterable[float | None]) -> Callable[[float], str]:
+    """Writes rates that are compared, such as the ends of an interval: all with the suffix of the largest."""
+    known = [abs(rate) for rate in rates if rate]
+    if not known or min(known) * WIDEST_COLUMN < max(known):
+        return format_rate
+    factor, unit = next(
+        ((f, u) for f, u in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")) if max(known) >= f), (1.0, "")
+    )
+    size = 1e3 if unit == "k" else factor
+    return lambda rate: f"{_significant(rate / size)}{unit}"
+
+
 def format_flops(rate: float) -> str:
     """A rate of arithmetic with the prefixes of the field: GFLOP/s, TFLOP/s."""
     for factor, unit in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):

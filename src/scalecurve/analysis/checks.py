@@ -89,7 +89,7 @@ def implausible(curve: Curve) -> Finding | None:
 
 def doubts(study: Study) -> tuple[Finding, ...]:
     """What speaks against the values of a study; nothing where they can be believed."""
-    doubt = implausible(curve_of(study))
+    doubt = implausible(curve_of(study)) if len(study.all_k) > 1 else None  # one K shows no curve
     return () if doubt is None else (doubt,)
 
 

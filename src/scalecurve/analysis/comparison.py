@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scalecurve.analysis.checks import check_shape, common_spread, spread_of_neighbours
+from scalecurve.analysis.checks import check_shape, common_spread, doubts, spread_of_neighbours
 from scalecurve.analysis.curve import Curve, curve_of, log_ratio
 from scalecurve.analysis.merging import require_sameness
 from scalecurve.analysis.sessions import COMMON, overlap
@@ -54,6 +54,8 @@ class Comparison(Result):
     only_first: tuple[int, ...]
     only_second: tuple[int, ...]
     findings: tuple[Finding, ...]
+
+    REFUSAL = "Nothing can be compared"
 
     @property
     def answer(self) -> Answer:
@@ -141,7 +143,7 @@ def compare(
         rows=tuple(comparison_row(old, new, k, level_of_one, rising=rising, session=shift) for k in common),
         only_first=tuple(k for k in first.all_k if k not in common),
         only_second=tuple(k for k in second.all_k if k not in common),
-        findings=carried(first, second, own=findings),
+        findings=carried(first, second, own=(*doubts(first), *doubts(second), *findings)),
     )
 
 

@@ -24,9 +24,10 @@ from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, warning
 from scalecurve.study import Study, StudySet
 from scalecurve.study.study import PLACEMENT
-from scalecurve.words import percent
+from scalecurve.words import percent, short_name
 
 AnyResult = TypeVar("AnyResult", bound=Result)
+MOST_SAID = 3  # other curves whose answer stands beside the first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,12 +123,20 @@ class SideBySide(Result):
     @property
     def answer(self) -> Answer:
         """Which curve scales best, where they can be compared."""
-        if self.best is not None:
+        answers = {name: result.answer for name, result in self.answers.items() if result.answer is not None}
+        from scalecurve.analysis.table import SpeedupTable
+
+        is_table = any(isinstance(result, SpeedupTable) for result in self.answers.values())
+        if self.best is not None and (is_table or not answers):
             return self.best.answer()
-        name, first = next(((name, result.answer) for name, result in self.answers.items()), ("", None))
-        if first is None:
+        if not answers:
             return Answer(decision=f"{len(self.answers)} curves, which cannot be ranked.", next="choose one: --series")
-        return replace(first, decision=f"{name}: {first.decision}", next="choose another curve with --series")
+        name = self.best.best if self.best is not None and self.best.best in answers else next(iter(answers))
+        said = [f"{other}: {answer.decision}" for other, answer in answers.items() if other != name]
+        reason = " ".join(
+            [*said[:MOST_SAID], *([f"{len(said) - MOST_SAID} more below."] if len(said) > MOST_SAID else [])]
+        )
+        return Answer(decision=f"{short_name(name)}: {answers[name].decision}", reason=reason or None)
 
     def body(self) -> Document:
         blocks: list[Block] = []

@@ -34,7 +34,6 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
-    answer_of_doubt,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -119,8 +118,6 @@ class SpeedupTable(Result):
     @property
     def answer(self) -> Answer:
         """How many workers to use, by the rule of the bend."""
-        if doubt := answer_of_doubt(self.findings):
-            return doubt
         last = self.rows[-1]
         if any(row.disturbed for row in self.rows):
             return self._answer_of_disturbed()
@@ -141,7 +138,7 @@ class SpeedupTable(Result):
             confidence=self._confidence(self.bend.probability),
             reason=f"The speedup peaks at {fastest.speedup.value:.4g} with {workers_text(fastest.k, self.k_unit)}."
             + self._baseline_words(),
-            next="`scalecurve diagnose` on the same file says why it bends",
+            next=self._next_step(self.bend.k),
         )
 
     def _answer_of_disturbed(self) -> Answer:
@@ -189,11 +186,24 @@ class SpeedupTable(Result):
             gain = (bent.speedup.value - good.speedup.value) / (bent.k - good.k)
             return f"Use up to {use}: up to {bent.k:,} each added worker gains {gain:.2g} of speedup{shared}."
         there = f"efficiency is {percent(bent.efficiency.value)} at {bent.k:,}{shared}{self._threshold_words()}"
+        if self._between(good.k, bent.k):
+            return f"Use {use} for now: {there}, and nothing between was measured."
         if good.k == self.baseline_k:
             return f"Use {use} until the bottleneck is fixed: {there}."
         was = f"efficiency is {percent(good.efficiency.value)} there and {percent(bent.efficiency.value)} at {bent.k:,}"
         up_to = "Efficiency holds up to" if is_load(self.k_unit) else "Use up to"
         return f"{up_to} {use}: {was}{shared}{self._threshold_words()}."
+
+    @staticmethod
+    def _between(good: int, bent: int) -> list[int]:
+        """The doublings that nobody measured between the last good K and the bend."""
+        return [good << power for power in range(1, 30) if good << power < bent]
+
+    def _next_step(self, bent: int) -> str:
+        good = max((row.k for row in self.rows if row.k < bent), default=bent)
+        if between := self._between(good, bent):
+            return f"measure K = {', '.join(map(str, between))}: the limit lies between {good:,} and {bent:,}"
+        return "`scalecurve diagnose` on the same file says why it bends"
 
     def _threshold_words(self) -> str:
         return f" (threshold {percent(self.threshold)})" if self.rule == "efficiency" else ""

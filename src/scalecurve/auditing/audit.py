@@ -116,10 +116,12 @@ class Audit(Result):
     def answer(self) -> Answer:
         figure = [f" E = {e:.2f} at K = {point.k}." for point, e in self.claim.curve[-1:]]
         why = f"{', and' if self.grade == UNCHECKED else ':'} {self.worst.message}." if self.worst else None
-        decision = DECISIONS[self.grade] + (why or "".join([".", *figure]))
+        said = DECISIONS[self.grade] + (why or "")
+        is_short = why is not None and len(said) <= MOST_DECISION
+        decision = said if is_short else DECISIONS[self.grade] + "".join([".", *figure])
         placed = next((one for one in self.findings if one.code == "standing"), None)
         return Answer(
-            decision=decision if len(decision) <= MOST_DECISION else f"{decision[: MOST_DECISION - 3].rstrip()}...",
+            decision=decision,
             confidence=f"Score {self.score} of 100: {self._counts()}.",
             reason=None if placed is None else f"{placed.message}.",
             next=f"ask: {BARE if len(self.claim.points) == 1 else self.questions[0]}" if self.questions else None,

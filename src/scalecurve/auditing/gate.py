@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.merging import differences, mixed_finding, require_sameness
 from scalecurve.analysis.sessions import SessionShift
 from scalecurve.analysis.table import tabulate
@@ -90,6 +91,7 @@ class Gate(Result):
     shifts_known: bool = False
     rests_on_one_session: bool = False
 
+    REFUSAL = "Nothing can be checked"
     JSON = "name against passed line false_alarm promise checks drift findings"
 
     @property
@@ -111,6 +113,8 @@ class Gate(Result):
         tested = sum(check.passed is not None for check in self.checks)
         if not self.checks:
             return f"PASS {short_name(self.name)}: nothing to compare with yet"
+        if tested == 1 and not detectable:
+            return f"PASS {short_name(self.name)}: {next(check for check in self.checks if check.passed)}"
         extra = f"; a loss of {max(detectable):.1%} at one K would be detected" if detectable else ""
         return f"PASS {short_name(self.name)}: {tested} check{'' if tested == 1 else 's'}{extra}"
 
@@ -243,7 +247,7 @@ def check(
         floors=tuple(floor_of(new, k, floor, false_alarm / len(floors)) for k, floor in sorted(floors.items())),
         regressions=tuple(rows),
         false_alarm=false_alarm,
-        findings=carried(new, *([] if old is None else [old]), own=findings),
+        findings=carried(new, *([] if old is None else [old]), own=(*doubts(new), *findings)),
         drift=change if change is not None and change.change > 0 else None,  # T up, beyond noise
         checks_before=None if history is None else len(past) - 1,
         shifts_known=session is not None,

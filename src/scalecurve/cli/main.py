@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from importlib import import_module
 from typing import NamedTuple, NoReturn
@@ -15,6 +17,7 @@ import click
 from scalecurve._version import __version__
 from scalecurve.errors import ON_COMMAND_LINE, ScalecurveError
 
+MOST_WAYS = 3
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h: a fault of ours, not of the input
 
 FIRST_STEPS = """\
@@ -161,7 +164,7 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except ScalecurveError as problem:
-        return complain(str(problem), problem.exit_code)
+        return complain("\n  ".join([str(problem), *ways_out(arguments, str(problem))]), problem.exit_code)
     except click.ClickException as problem:
         context = problem.ctx if isinstance(problem, click.UsageError) else None
         hint = f"\nTry '{context.command_path} --help'." if context else ""
@@ -191,6 +194,20 @@ def _run(arguments: list[str]) -> int:
             raise
         text = f"internal error, a fault of scalecurve and not of your input: {type(problem).__name__}: {problem}"
         return complain(f"{text}\n{error_report(arguments)}", INTERNAL_ERROR)
+
+
+WAY_OUT = re.compile(
+    r"(--(?:regime|series|quantity|k-column|value-column|table|unit|accept|work-per-job)) ('[^']+'|[\w.-]+)"
+)
+
+
+def ways_out(arguments: list[str], message: str) -> list[str]:
+    """The command that was typed with each option that the message offers, ready to be typed."""
+    offered = dict.fromkeys(WAY_OUT.findall(message))
+    words = [word for word in arguments if word != "-"]
+    if not offered or len(words) < len(arguments) or len({option for option, _ in offered}) > 1:
+        return []  # standard input is used up; several options at once are no single way
+    return [f"{shlex.join(['scalecurve', *words])} {option} {value}" for option, value in list(offered)[:MOST_WAYS]]
 
 
 def error_report(arguments: list[str]) -> str:

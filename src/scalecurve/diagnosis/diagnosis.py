@@ -44,7 +44,6 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
-    answer_unless_slower,
     table,
 )  # fmt: skip
 from scalecurve.errors import Fault, InputError
@@ -68,7 +67,7 @@ DISTURBANCES = {  # findings of a measurement that leave no cause to name
 DISTURBED, LACK_OF_FIT = "disturbed", "lack of fit"
 FROM_TIMES, FROM_PHASES, FROM_OWN_TIMES = "samples of T(K) only", "phases of every worker", "the workers' own times"
 FROM_THREADS = "T(K) and the states of the threads"
-IN_WORDS = {OTHER: "something without a name here", NONE: "no loss at all", "slower-compute": "slower compute"}
+IN_WORDS = {OTHER: "a cause outside our list", NONE: "no loss at all", "slower-compute": "slower compute"}
 MACHINES = re.compile(r"node|host|machine|instance|server", re.IGNORECASE)
 THREADS = re.compile(r"thread|core", re.IGNORECASE)
 IMPOSSIBLE = -2.5  # log odds of a cause that the placement leaves no room for: a shared machine, or messages
@@ -166,6 +165,7 @@ class Diagnosis(Result):
     evidence: tuple[str, ...]
     findings: tuple[Finding, ...]
 
+    REFUSAL = "No cause can be named"
     JSON = (  # fmt: skip
         "name regime cause stated probability candidates groups separate_by reason basis counted causes by_k evidence "
         "remedy findings"
@@ -213,12 +213,13 @@ class Diagnosis(Result):
         places = found.get(code, {}).get("k") or [self.by_k[-1].k]
         return f"{DISTURBANCES[code].format(**found.get(code, {}))} (K = {', '.join(map(str, places))})"
 
+    def believes(self, doubt: Finding) -> bool:
+        return self.counted is not None or doubt.evidence.get("kind") == "slower-everywhere"
+
     @property
     def answer(self) -> Answer:
         if self.reason is not None:
             return Answer(decision=self.sentence, next=self.remedy)
-        if self.counted is None and (doubt := answer_unless_slower(self.findings, "No cause can be named")):
-            return doubt
         open_question = len(self.stated) > 1 or self.probability < WORTH_A_REMEDY
         following = (self.separate_by if open_question else None) or self.remedy
         reason = self.evidence[0] if self.evidence else None

@@ -158,8 +158,11 @@ def classify_regime(
     work (one number for all K, or one for each).  `times` are seconds by K, or one for each K in order.  `called` is
     what the job is said to be; `name` names it.
     """
-    if study is not None:
+    if study is not None and total is None and per_worker is None:
         return _study_verdict(study, called)
+    if study is not None:
+        measured = as_study(study, regime=called or "strong")
+        workers, name = measured.all_k, measured.name
     faults = []
     if work is None:
         stated = total if per_worker is None else per_worker

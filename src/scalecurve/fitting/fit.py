@@ -21,7 +21,6 @@ from scalecurve.document import (
     Paragraph,
     Result,
     and_list,
-    answer_of_doubt,
     table,
 )
 from scalecurve.errors import Fault, InputError, Undecided
@@ -68,6 +67,7 @@ class Fits(Result):
     parting_k: int | None
     findings: tuple[Finding, ...]
 
+    REFUSAL = "No law can be chosen"
     JSON = "name level laws best=best_name tied parting_k findings"
 
     @property
@@ -76,8 +76,6 @@ class Fits(Result):
 
     @property
     def answer(self) -> Answer:
-        if doubt := answer_of_doubt(self.findings, "No law can be chosen"):
-            return doubt
         codes = {finding.code: finding for finding in self.findings}
         best = self.laws[0]
         share = [(name, e) for name, e in best.parameters.items() if not name.endswith("_at_one")]

@@ -22,7 +22,6 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
-    answer_unless_slower,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -35,7 +34,7 @@ from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity
 from scalecurve.study.run import MAX_K
 from scalecurve.study.study import what_scales
-from scalecurve.units import WorkersLike, as_number, as_workers, format_rate, seconds_alike
+from scalecurve.units import WorkersLike, as_number, as_workers, format_rate, rates_alike, seconds_alike
 from scalecurve.words import workers_text
 
 if TYPE_CHECKING:
@@ -60,18 +59,21 @@ class Forecast(Result):
     view: View
     calibration: Calibration
 
+    REFUSAL = "No forecast to rely on"
+
+    def believes(self, doubt: Finding) -> bool:
+        return doubt.evidence.get("kind") == "slower-everywhere"
+
     @property
     def answer(self) -> Answer:
         study, unit = self.view.study, self.view.study.k_unit
-        if doubt := answer_unless_slower(doubts(study), "No forecast to rely on"):
-            return doubt
         row = next((own for own in self.rows if own.low is not None and own.high is not None), None)
         if row is None or row.low is None or row.high is None:
             refusal = next((own for own in self.rows[0].findings), None)
             decision = "No forecast: " + (refusal.message if refusal else "no K was asked for")
             return Answer(decision=f"{decision}.", next=refusal.remedy if refusal else None)
         is_time = study.quantity is Quantity.SECONDS
-        show = seconds_alike([row.value, row.low, row.high]) if is_time else format_rate
+        show = (seconds_alike if is_time else rates_alike)([row.value, row.low, row.high])
         ends = f"{show(row.low)} to {show(row.high)}"
         verb = "would take" if is_time else "would give"
         value = f"{show(row.value)} ({ends})" if row.value is not None else ends
@@ -336,7 +338,12 @@ def _forecast_views(
     for own, ks, ahead, prediction in zip(views, counts, beyond, predictions, strict=True):
         rows = tuple(rows_of(own, ks, prediction, level, extrapolate, calibration))
         moved = (sibling_finding(prediction, ahead), serial_finding(prediction, ahead, own.serial))
-        general = (*own.study.findings, *own.cautions(prediction.noise), *(one for one in moved if one is not None))
+        general = (
+            *doubts(own.study),
+            *own.study.findings,
+            *own.cautions(prediction.noise),
+            *(one for one in moved if one is not None),
+        )
         cautions = (*general, *(finding for row in rows for finding in row.findings))
         weights = prediction.weights
         forecasts.append(Forecast(name=own.name, rows=rows, weights=weights, cautions=cautions, view=own, **shared))

@@ -12,7 +12,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.roofline import Ceilings, Kernel, KernelBound, attainable, intensity, least_time
 from scalecurve.units import format_bytes, format_flops, format_seconds
-from scalecurve.words import percent, short_name
+from scalecurve.words import share_text, short_name
 
 Points = tuple[tuple[float, float], ...]
 
@@ -83,7 +83,7 @@ class Roofline(Result):
             needed = f"{self.ridges[self.level]:.3g} FLOP per byte of {self.level}"
             return Answer(decision=f"A kernel needs {needed} to reach {format_flops(self.ceilings.peak)}.")
         place = max(self.placements, key=lambda place: place.kernel.seconds or place.bound.seconds)
-        reached = f", at {percent(place.share)} of its roof" if place.share is not None else ""
+        reached = f", at {share_text(place.share)} of its roof" if place.share is not None else ""
         return Answer(
             decision=f"{short_name(place.kernel.name)} is {place.bound.limited_by} bound: it takes at least "
             f"{format_seconds(place.bound.seconds)}{reached}.",
@@ -213,7 +213,9 @@ def _advice(kernel: Kernel, bound: KernelBound, ratio: float | None, ceilings: C
     """What moving right (more flop per byte) or up (nearer to the roof) would take."""
     if kernel.seconds and bound.seconds < 0.5 * kernel.seconds:
         gap = kernel.seconds / bound.seconds
-        return f"{gap:.1f}x above its bound: first find what it waits for (latency, launch, imbalance), then the roof"
+        return (
+            f"it takes {gap:.3g} times what the roof allows: first find what it waits for (latency, launch, imbalance)"
+        )
     if bound.limited_by == "compute":
         return "compute bound: use fewer or cheaper flops (lower precision, better algorithm); bytes do not matter"
     if bound.limited_by == "launch":

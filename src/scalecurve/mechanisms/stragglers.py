@@ -19,14 +19,15 @@ subsets of K: sum_i x_(i) C(i-1, K-1) / C(M, K).  Its interval comes from the in
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from scalecurve.distributions import ndtri
 from scalecurve.document import Answer, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.estimate import Estimate, exact
@@ -38,14 +39,14 @@ from scalecurve.words import percent
 Floats = npt.NDArray[np.float64]
 
 SEED = 20261115
-DRAWS = 20_000_000  # numbers drawn at most for one column: all simulated maxima, or all barriers at the end
+DRAWS = 4_000_000  # numbers drawn at most for one column: all simulated maxima, or all barriers at the end
 FEWEST_ROUNDS = 20  # simulated maxima below which their mean says nothing
 REDRAWS = 1000
 MOST_REDRAWN = 20_000_000  # values drawn for the interval of one maximum
 TAIL_SAMPLES = 10  # that show the tail, at least
 SAMPLES_PER_WORKER = 3  # samples per worker below which a maximum of K is refused
 BLOCK = 1_000_000  # numbers held at a time
-MEANS = 400_000  # means kept at most
+MEANS = 200_000  # means kept at most
 MEANS_PER_WORKER = 20  # simulated means per worker below which a maximum of K is refused
 SMALL = 0.05  # largest error of the normal limit, as a share of the excess over the mean
 LEVEL = 0.95
@@ -59,7 +60,7 @@ class Delays:
     """
 
     name: str
-    isf: Callable[[float], float]
+    isf: Callable[[Floats], Floats]
     draw: Callable[[np.random.Generator, tuple[int, ...]], Floats]
     mean: float
     deviation: float | None
@@ -68,8 +69,63 @@ class Delays:
     samples: Floats | None = None
 
 
+FAMILIES: dict[str, tuple[str, str | None, Callable[[Floats, float], Floats]]] = {
+    "norm": ("normal", None, lambda z, _: z),
+    "lognorm": ("normal", "s", lambda z, s: np.exp(s * z)),
+    "expon": ("exponential", None, lambda e, _: e),
+    "weibull_min": ("exponential", "c", lambda e, c: e ** (1 / c)),
+    "pareto": ("exponential", "b", lambda e, b: np.exp(e / b)),
+}
+"""Distributions by their names in scipy, as functions of a standard normal or exponential draw and their shape;
+scipy.stats, which takes a second to load, knows all others."""
+
+
 def delays_of(name: str, **shape: float) -> Delays:
-    """Any continuous scipy distribution by name: `delays_of("lognorm", s=0.3)`."""
+    """Any continuous distribution by its name in scipy: `delays_of("lognorm", s=0.3)`."""
+    isf, draw = _family(name, shape) if name in FAMILIES else _scipy_family(name, shape)
+    moments: list[float | None] = []
+    for power in range(1, 5):  # the mean, then central moments
+        centre = moments[0] if power > 1 and moments[0] is not None else 0.0
+        try:
+            moments.append(expected_maximum(1, lambda p, c=centre, j=power: (isf(p) - c) ** j))  # type: ignore[misc]
+        except InputError:
+            moments.append(None)
+    mean, variance, third, fourth = moments
+    if mean is None or not mean > 0:
+        value = "infinite" if mean is None else f"{mean:g}"
+        raise InputError(Fault("a delay needs a positive finite mean", where=name, value=value))
+    known = f"{name}({', '.join(f'{key}={value:g}' for key, value in shape.items())})"
+    return Delays(name=known, isf=isf, draw=draw, mean=mean, **_shape_of(variance, third, fourth))
+
+
+def _shape_of(variance: float | None, third: float | None, fourth: float | None) -> dict[str, Any]:
+    """Deviation, skewness and excess kurtosis from central moments; None where one does not exist."""
+    return {
+        "deviation": None if variance is None else math.sqrt(variance),
+        "skewness": None if third is None or variance is None else third / variance**1.5 if variance else 0.0,
+        "kurtosis": None if fourth is None or variance is None else fourth / variance**2 - 3 if variance else 0.0,
+    }
+
+
+def _family(name: str, shape: Mapping[str, float]) -> tuple[Any, Any]:
+    """Quantiles from the top and draws of one of `FAMILIES`, moved by `loc` and stretched by `scale`."""
+    base, own, transform = FAMILIES[name]
+    needed = {own} if own else set()
+    if not needed <= set(shape) <= needed | {"loc", "scale"}:
+        remedy = f"its shapes: {', '.join([*needed, 'loc', 'scale'])}"
+        raise InputError(Fault(f"wrong parameters for {name}", value=", ".join(shape), remedy=remedy))
+    loc, scale, parameter = shape.get("loc", 0.0), shape.get("scale", 1.0), shape.get(own or "", 1.0)
+    if not (scale > 0 and parameter > 0):
+        raise InputError(Fault("scale and shape are above 0", where=name, value=f"{scale:g}, {parameter:g}"))
+    quantile = (lambda p: -ndtri(p)) if base == "normal" else (lambda p: -np.log(p))
+    return (
+        lambda p: loc + scale * transform(quantile(p), parameter),
+        lambda rng, size: loc + scale * transform(getattr(rng, f"standard_{base}")(size), parameter),
+    )
+
+
+def _scipy_family(name: str, shape: Mapping[str, float]) -> tuple[Any, Any]:
+    """Quantiles from the top and draws of a distribution of scipy.stats."""
     from scipy import stats
 
     family = getattr(stats, name, None)
@@ -78,25 +134,11 @@ def delays_of(name: str, **shape: float) -> Delays:
         raise InputError(Fault("unknown distribution", value=name, remedy=hint))
     try:
         frozen = family(**shape)
-        mean = float(frozen.mean())
+        frozen.mean()
     except TypeError as problem:
         shapes = family.shapes or "loc, scale only"
         raise InputError(Fault(f"wrong parameters for {name}: {problem}", remedy=f"its shapes: {shapes}")) from None
-    if not (math.isfinite(mean) and mean > 0):
-        raise InputError(Fault("a delay needs a positive finite mean", where=name, value=f"{mean:g}"))
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # scipy warns where a moment is infinite
-        moments = [float(frozen.std()), *map(float, frozen.stats(moments="sk"))]
-    deviation, skewness, kurtosis = (value if math.isfinite(value) else None for value in moments)
-    return Delays(
-        name=f"{name}({', '.join(f'{key}={value:g}' for key, value in shape.items())})",
-        isf=lambda p: float(frozen.isf(p)),
-        draw=lambda rng, size: np.asarray(frozen.rvs(size=size, random_state=rng)),
-        mean=mean,
-        deviation=deviation,
-        skewness=skewness,
-        kurtosis=kurtosis,
-    )
+    return frozen.isf, lambda rng, size: np.asarray(frozen.rvs(size=size, random_state=rng))
 
 
 def delays_from(samples: Sequence[float] | Floats) -> Delays:
@@ -106,16 +148,13 @@ def delays_from(samples: Sequence[float] | Floats) -> Delays:
         problem = "step times are two or more finite numbers from 0, not all of them 0"
         raise InputError(Fault(problem, value=f"{len(values)} values", remedy="give a file with one time per line"))
     centred = values - values.mean()
-    variance = float(np.mean(centred**2))
     return Delays(
         name=f"{len(values):,} samples",
-        isf=lambda p: float(values[min(len(values) - 1, max(0, math.ceil((1 - p) * len(values)) - 1))]),
+        isf=lambda p: values[np.clip(np.ceil((1 - p) * len(values)).astype(int) - 1, 0, len(values) - 1)],
         draw=lambda rng, size: rng.choice(values, size),
         mean=float(values.mean()),
-        deviation=float(values.std(ddof=1)),
-        skewness=float(np.mean(centred**3)) / variance**1.5 if variance else 0.0,
-        kurtosis=float(np.mean(centred**4)) / variance**2 - 3 if variance else 0.0,
         samples=values,
+        **_shape_of(float(values.var(ddof=1)), float(np.mean(centred**3)), float(np.mean(centred**4))),
     )
 
 
@@ -188,14 +227,8 @@ def tail_draws(excesses: Floats, draws: int, rng: np.random.Generator) -> tuple[
 
 
 def order_statistic(delays: Delays, k: int, backups: int) -> float:
-    """E[K-th smallest of K + b], by quadrature over its beta distribution."""
-    from scipy.integrate import quad
-    from scipy.special import betaincinv
-
-    if backups == 0:
-        return maximum(delays, k)
-    value, _ = quad(lambda v: delays.isf(1 - float(betaincinv(k, backups + 1, v))), 0, 1, limit=200)
-    return float(value)
+    """E[K-th smallest of K + b]."""
+    return maximum(delays, k) if backups == 0 else expected_maximum(k, delays.isf, backups)
 
 
 def simulate_maximum(

@@ -20,9 +20,10 @@ from scalecurve.findings import Finding, info, warning
 from scalecurve.mechanisms.latencies import LatenciesLike, latency_records, percentile_name, samples_needed
 from scalecurve.study.latency_record import Histogram, merged
 from scalecurve.units import WorkersLike, as_workers, format_seconds
-from scalecurve.words import percent
+from scalecurve.words import chance_words
 
 Floats = npt.NDArray[np.float64]
+LEAST_GAIN = 1.02  # of a percentile by asking twice that is worth a sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,11 +80,11 @@ class Tails(Result):
     def answer(self) -> Answer:
         """What fan-out does to the tail, and what hedging gains."""
         last = self.fan_out[-1]
-        slow = f"{percent(last.any_slow)} of requests wait for a server beyond its p99"
+        slow = f"{chance_words(last.any_slow)} of requests wait for a server beyond its p99"
         gain = max(self.hedged, key=lambda row: row.plain / row.hedged, default=None)
         hedge = (
             None
-            if gain is None
+            if gain is None or gain.plain < LEAST_GAIN * gain.hedged
             else f"Asking twice after {format_seconds(self.hedge_after)} brings {percentile_name(gain.share)} from "
             f"{format_seconds(gain.plain)} to {format_seconds(gain.hedged)} for {self.extra_load:.1%} more requests."
         )

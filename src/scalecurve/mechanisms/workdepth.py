@@ -1,10 +1,6 @@
 """Work, depth and the speedup a task graph admits.
 
-The longest chain is found without a Python loop over tasks, in one of two compiled ways: level by level in numpy while
-levels are wide; otherwise Dijkstra over shifted lengths.  With t a topological number and C the largest work, the
-length C (t(v) - t(u)) - work(v) of every edge is not negative, and the shifts telescope, so the shortest path is the
-longest chain.  The topological number comes from scipy's strong components, which are numbered along or against the
-edges; fewer components than tasks prove a cycle.  See docs/decisions/0061-longest-path.md.
+The longest chain comes from one walk over the tasks in the order in which they become ready (A. B. Kahn, 1962).
 
 Recording a task graph from plain Python functions: decorate them, run the program once, ask for the graph.
 
@@ -37,12 +33,10 @@ from scalecurve.document import Answer, Column, Document, FindingList, JsonRecor
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import workdepth as law
-from scalecurve.study.task_graph import Floats, Ids, TaskGraph
+from scalecurve.study.task_graph import TaskGraph
 from scalecurve.units import WorkersLike, as_workers
-from scalecurve.words import percent
+from scalecurve.words import share_text
 
-TRIAL_LEVELS = 64  # levels tried before judging how wide the graph is
-NARROW = 250  # tasks a level below which one numpy step per level is the slower way
 MAX_CYCLE_NAMES = 12  # tasks of a cycle quoted in a message
 MAX_SIMULATED = 250_000  # tasks up to which schedules are simulated, so that plain Python takes seconds
 MAX_PATH_NAMES = 20  # tasks of the critical path printed
@@ -94,7 +88,7 @@ class WorkDepth(Result):
         reach = f"; {last.workers:,} workers reach at most {last.most_speedup:.3g}x" if last.most_speedup else ""
         return Answer(
             decision=f"Use at most {most:,} workers: no more than {self.parallelism:.4g}x is possible{reach}.",
-            reason=f"The longest chain is {percent(self.depth / self.work)} of the work.",
+            reason=f"The longest chain is {share_text(self.depth / self.work)} of the work.",
             next="shorten the critical path" if useful < last.workers else None,
         )
 
@@ -193,13 +187,7 @@ def greedy_makespan(graph: TaskGraph, workers: int) -> float:
             if waits[following] == 0:
                 ready.append(following)
     if done < len(graph):
-        raise InputError(
-            Fault(
-                "the graph has a cycle, so some tasks never become ready",
-                value=f"{len(graph) - done}",
-                remedy="remove one of its dependencies",
-            )
-        )
+        raise InputError(_cycle_fault(graph, np.array(waits) > 0), subject="graph")
     return now
 
 
@@ -213,137 +201,43 @@ class CriticalPath:
 
 def critical_path(graph: TaskGraph) -> CriticalPath:
     """The longest chain, or an InputError that prints a cycle."""
-    return chain_by_levels(graph) or chain_by_shortest_path(graph)
+    work, waits = graph.work.tolist(), graph.waits.tolist()
+    first, after = graph.first.tolist(), graph.after.tolist()
+    start, latest = [0.0] * len(work), [-1] * len(work)  # when a task may start, and the task it waits for last
+    ready = [task for task, count in enumerate(waits) if count == 0]
+    for task in ready:  # grows while it is read
+        end = start[task] + work[task]
+        for following in after[first[task] : first[task + 1]]:
+            waits[following] -= 1
+            if waits[following] == 0:
+                ready.append(following)
+            if end >= start[following]:
+                start[following], latest[following] = end, task
+    if len(ready) < len(work):
+        raise InputError(_cycle_fault(graph, np.array(waits) > 0), subject="graph")
+    ends = np.array(start) + graph.work
+    chain = [int(np.argmax(ends))]
+    while latest[chain[-1]] >= 0:
+        chain.append(latest[chain[-1]])
+    return CriticalPath(float(ends[chain[0]]), np.array(chain[::-1], np.int64))
 
 
-def chain_by_levels(graph: TaskGraph) -> CriticalPath | None:
-    """Finish all ready tasks, level by level; None once levels prove narrow or a cycle leaves no task ready."""
-    n, waits = len(graph), graph.waits.copy()
-    start = np.zeros(n)  # when a task may start
-    latest, place = np.full(n, -1, np.int32), np.empty(n, np.int32)  # the task it waits for last; scratch
-    ready: npt.NDArray[Any] = np.flatnonzero(waits == 0)
-    levels = done = 0
-    while len(ready):
-        levels, done = levels + 1, done + len(ready)
-        if levels > TRIAL_LEVELS and done < levels * NARROW:
-            return None
-        begin = graph.first[ready]
-        counts = graph.first[ready + 1] - begin  # edges that leave each ready task
-        targets: Ids = graph.after[_spans(begin, counts)]
-        ended = np.repeat(start[ready] + graph.work[ready], counts)
-        np.maximum.at(start, targets, ended)
-        last = ended == start[targets]
-        latest[targets[last]] = np.repeat(ready, counts)[last]
-        np.subtract.at(waits, targets, np.int32(1))
-        ready = targets[waits[targets] == 0]
-        places = np.arange(len(ready), dtype=np.int32)
-        place[ready] = places
-        ready = ready[place[ready] == places]  # each task once, without sorting: the last place written wins
-    if done < n:
-        return None
-    ends = start + graph.work
-    task = last_task = int(np.argmax(ends))
-    chain = []
-    while task >= 0:  # one round per level, and levels are few here
+def _cycle_fault(graph: TaskGraph, is_stuck: npt.NDArray[np.bool_]) -> Fault:
+    """A cycle among the tasks that never become ready: walk back along them until one repeats."""
+    sources = np.repeat(np.arange(len(graph)), np.diff(graph.first))
+    inside = is_stuck[sources] & is_stuck[graph.after]
+    before = dict(zip(graph.after[inside].tolist(), sources[inside].tolist(), strict=True))
+    chain = [next(iter(before))]
+    while (task := before[chain[-1]]) not in chain:
         chain.append(task)
-        task = int(latest[task])
-    return CriticalPath(float(ends[last_task]), np.array(chain[::-1], np.int64))
-
-
-def _spans(begins: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """begins[0], begins[0] + 1, ... counts[0] numbers, then those of the next span."""
-    ends = np.cumsum(counts)
-    spans: npt.NDArray[Any] = np.repeat(begins - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
-    return spans
-
-
-def chain_by_shortest_path(graph: TaskGraph) -> CriticalPath:
-    """Dijkstra from a root before all first tasks, over lengths shifted by the topological number."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import dijkstra
-
-    n, root = len(graph), len(graph)
-    number = _topological_number(graph)
-    sources = np.repeat(np.arange(n), np.diff(graph.first))
-    starts = np.flatnonzero(graph.waits == 0)
-    shift = float(graph.work.max()) or 1.0
-    lengths = shift * (number[graph.after] - number[sources]) - graph.work[graph.after]
-    from_root = shift * (number[starts] + 1.0) - graph.work[starts]
-    first = np.append(graph.first, graph.first[-1] + len(starts))
-    index = np.concatenate([graph.after, starts.astype(np.int32)])
-    # scipy drops explicit zeros of a dense input only; in a sparse one a zero length stays an edge
-    matrix = csr_array((np.concatenate([lengths, from_root]), index, _small(first)), shape=(n + 1, n + 1))
-    distance, before = dijkstra(matrix, indices=[root], return_predecessors=True)
-    depth = shift * (number + 1.0) - distance[0, :n]
-    tasks = _trace(before[0, :n], int(np.argmax(depth)), number.astype(np.int64))
-    return CriticalPath(float(graph.work[tasks].sum()), tasks)
-
-
-def _small(index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Indices as 32-bit numbers where they fit: scipy then copies less."""
-    return index.astype(np.int32) if index[-1] < 2**31 else index
-
-
-def _topological_number(graph: TaskGraph) -> Floats:
-    """A number for each task that rises along every edge; an InputError prints a cycle."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(graph)
-    matrix = csr_array((np.ones(graph.edges, np.int8), graph.after, _small(graph.first)), shape=(n, n))
-    count, label = connected_components(matrix, directed=True, connection="strong")
-    sources = np.repeat(np.arange(n), np.diff(graph.first))
-    if count < n or bool(np.any(sources == graph.after)):
-        names = [graph.name(task) for task in _find_cycle(graph, label)]
-        cycle = Fault(
-            f"the graph has a cycle of {len(names) - 1} tasks",
-            value=_chain_text(names, MAX_CYCLE_NAMES),
-            remedy="a task cannot wait for itself; remove one of these edges",
-        )
-        raise InputError(cycle, subject="graph")
-    rising = bool(np.all(label[sources] < label[graph.after]))  # scipy does not say in which direction it numbers
-    return np.asarray(label if rising else count - 1 - label, dtype=np.float64)
-
-
-def _trace(before: npt.NDArray[Any], last: int, number: Tasks) -> Tasks:
-    """The chain that ends in `last`; runs of tasks numbered one after another are jumped over together."""
-    n = len(before)
-    by_number = np.empty(n, np.int64)
-    by_number[number] = np.arange(n)
-    predecessors = before[by_number]
-    previous = np.where(predecessors < n, number[np.minimum(predecessors, n - 1)], -1)
-    breaks = previous != np.arange(n) - 1
-    breaks[0] = True
-    begins = np.flatnonzero(breaks)
-    run_of = np.cumsum(breaks) - 1
-    first, earlier = begins.tolist(), previous[begins].tolist()
-    run_before = run_of[previous[begins]].tolist()
-    place = int(number[last])
-    run, runs = int(run_of[place]), []
-    while place >= 0:  # first number and length of every run on the chain, from its end
-        runs.append((first[run], place - first[run] + 1))
-        place, run = earlier[run], run_before[run]
-    columns = np.array(runs[::-1], np.int64)
-    chain: Tasks = by_number[_spans(columns[:, 0], columns[:, 1])]
-    return chain
-
-
-def _find_cycle(graph: TaskGraph, label: npt.NDArray[Any]) -> list[int]:
-    """Walk inside one strong component until a task repeats."""
-    sizes = np.bincount(label)
-    knotted = np.flatnonzero(sizes[label] > 1)
-    if not len(knotted):
-        sources = np.repeat(np.arange(len(graph)), np.diff(graph.first))
-        task = int(sources[np.flatnonzero(sources == graph.after)[0]])
-        return [task, task]
-    task, position = int(knotted[0]), {}
-    chain: list[int] = []
-    while task not in position:
-        position[task] = len(chain)
-        chain.append(task)
-        following = graph.after[graph.first[task] : graph.first[task + 1]]
-        task = int(following[label[following] == label[task]][0])
-    return [*chain[position[task] :], task]
+    cycle = [task, *chain[chain.index(task) + 1 :][::-1]]
+    place = cycle.index(min(cycle))
+    names = [graph.name(each) for each in (*cycle[place:], *cycle[: place + 1])]
+    return Fault(
+        f"the graph has a cycle of {len(names) - 1} tasks",
+        value=_chain_text(names, MAX_CYCLE_NAMES),
+        remedy="a task cannot wait for itself; remove one of these edges",
+    )
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from scalecurve.document import (
     Result,
     Table,
     Tone,
-    answer_of_doubt,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -117,8 +116,6 @@ class Cost(Result):
     @property
     def answer(self) -> Answer:
         """The K to rent for what was asked: the deadline first, then the budget, then the worth of an hour."""
-        if doubt := answer_of_doubt(self.findings):
-            return doubt
         wish, row = self._wish()
         fastest = min(self.rows, key=lambda row: row.elapsed.value)
         if wish is None:
@@ -132,11 +129,9 @@ class Cost(Result):
         else:
             decision = f"Use {self._choice(row)}: {wish}"
         chance = row.chance if row is not None and self.goal.deadline is not None else None
-        is_disturbed = any(finding.code == "disturbed" for finding in self.findings)
-        disturbance = "Unsure: other programs disturbed the runs; measure again before you pay." * is_disturbed
         return Answer(
             decision=f"{decision}.",
-            confidence=disturbance or (None if chance is None else f"In time with probability {chance_words(chance)}."),
+            confidence=None if chance is None else f"In time with probability {chance_words(chance)}.",
             reason=self._trade(),
             next="state a goal: --deadline 12h or --budget 120" if wish is None else None,
         )

@@ -136,6 +136,14 @@ def time_curve(
     return curve_of_study(as_study(subject, regime=regime), at=workers, work_per_job=work_per_job, level=level)  # type: ignore[arg-type]
 
 
+def refuse_load(study: Study) -> None:
+    """An InputError where K is the load on a server: nobody rents clients."""
+    if is_load(study.k_unit):
+        remedy = "divide the server's price per hour by its rate; or say --k-unit nodes where K counts machines"
+        fault = Fault("K is the load on a server, and nobody pays per client", value=study.k_unit, remedy=remedy)
+        raise InputError(fault, subject=study.name)
+
+
 def curve_of_study(
     study: Study,
     *,
@@ -144,12 +152,7 @@ def curve_of_study(
     level: float = 0.95,
 ) -> TimeCurve:
     """Measured K, the doublings between them, and forecasts to four times the largest; `at` names the K instead."""
-    if is_load(study.k_unit):  # nobody rents clients
-        remedy = "divide the server's price per hour by its rate; or say --k-unit nodes where K counts machines"
-        raise InputError(
-            Fault("K is the load on a server, and nobody pays per client", value=study.k_unit, remedy=remedy),
-            subject=study.name,
-        )
+    refuse_load(study)
     per_result, result = _per_result(study, work_per_job)
     table = tabulate(study, level=level)
     measured = []

@@ -19,7 +19,7 @@ import numpy as np
 
 from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import thinned
-from scalecurve.document import Answer, Document, FindingList, JsonRecord, Result, and_list, answer_of_doubt, table
+from scalecurve.document import Answer, Document, FindingList, JsonRecord, Result, and_list, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, carried, info, warning
 from scalecurve.forecasting.curves import Array, LogCurve, View, view
@@ -27,6 +27,7 @@ from scalecurve.forecasting.prediction import predict
 from scalecurve.forecasting.published import Calibration, shipped
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity, Study
+from scalecurve.study.study import is_load
 from scalecurve.units import format_seconds, parse_seconds
 from scalecurve.words import percent
 
@@ -64,6 +65,7 @@ class NextRuns(Result):
     after: float
     findings: tuple[Finding, ...]
     target: int | None = None
+    is_load: bool = False
 
     JSON = "aim target budget rows=suggestions cost before after findings"
 
@@ -78,8 +80,6 @@ class NextRuns(Result):
     @property
     def answer(self) -> Answer:
         """The runs to make, with what they cost and what they bring."""
-        if doubt := answer_of_doubt(self.findings):
-            return doubt
         runs = and_list([f"K = {run.k:,}" for run in self.suggestions])
         times = self.suggestions[0].repeats if self.suggestions else 0
         often = {1: "once", 2: "twice", 3: "three times"}.get(times, f"{times} times")
@@ -89,7 +89,8 @@ class NextRuns(Result):
             now = f"a factor of {self.before:.2g}" if self.before > 2 else percent(self.before - 1)
             then = f"a factor of {self.after:.2g}" if self.after > 2 else percent(self.after - 1)
             change = f"T({self.target:,}) is known within {now}; these runs bring that to about {then}."
-        return Answer(decision=f"Measure {runs} {often}: {self.cost / 3600:.2g} worker-hours.", reason=change)
+        price = "" if self.is_load else f": {self.cost / 3600:.2g} worker-hours"
+        return Answer(decision=f"Measure {runs} {often}{price}.", reason=change)
 
     def body(self) -> Document:
         rows = [
@@ -151,6 +152,7 @@ def next_runs(
         return _narrow(data, candidates, goal, budget, calibration)
 
     result = _within_reach(study, within) if largest is None else within(float(largest))
+    result = replace(result, is_load=is_load(study.k_unit))
     if study.quantity is Quantity.SECONDS:
         return replace(result, findings=carried(study, own=(*doubts(study), *result.findings)))
     message = "the study measures throughput, so the length of a run is assumed (60 s unless stated)"

@@ -23,13 +23,13 @@ from scalecurve.document import (
     JsonRecord,
     Paragraph,
     Result,
-    answer_of_doubt,
     table,
 )
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws import Law
+from scalecurve.planning.curve import refuse_load
 from scalecurve.study import Quantity, Study
 from scalecurve.units import WorkersLike, as_workers
 
@@ -107,8 +107,6 @@ class ScaleUp(Result):
     @property
     def answer(self) -> Answer:
         """Whether to scale out or up, by time and by cost."""
-        if doubt := answer_of_doubt(self.findings):
-            return doubt
         both = [row.workers for row in self.rows if row.faster and row.cheaper]
         if both:
             decision = f"Scale out: {both[0]:,} small machines are faster and cheaper than the big one."
@@ -220,6 +218,7 @@ def _study_rows(
     from scalecurve.analysis.table import tabulate
     from scalecurve.forecasting.forecast import forecast
 
+    refuse_load(study)
     if study.baseline_k != 1:
         hint = "measure one small machine, or state E(K) by a law"
         raise InputError(Fault("the study has no K = 1", value=f"K0 = {study.baseline_k}", remedy=hint))

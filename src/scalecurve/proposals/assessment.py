@@ -49,6 +49,10 @@ TONES: dict[ProposalVerdict, Tone] = {
 }
 
 
+QUALIFYING = ("implausible", "disturbed")
+"""Findings of a study that decide whether its efficiencies can be judged at all."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Assessment(Result):
     """What the check concludes; `judgements` hold the prediction for each regime that applies."""
@@ -64,6 +68,7 @@ class Assessment(Result):
     cost: Cost | None
     findings: tuple[Finding, ...]
 
+    REFUSAL = "No size can be judged"
     JSON = """
         title=proposal.title workers=proposal.workers workers_today=proposal.workers_today
         k_unit=proposal.k_unit regime=proposal.regime floor=proposal.floor verdict decision
@@ -93,7 +98,7 @@ class Assessment(Result):
         turn = next((item.sentence for item in self.sensitive_to if item.turns_at is not None), None)
         return Answer(
             decision=decision,
-            confidence=f"One change would turn it: {turn}." if turn else None,
+            confidence=f"{turn}." if turn else None,
             reason=f"{judged.why[:1].upper()}{judged.why[1:]}.",
             next=f"scalecurve measure --workers {first.replace(' ', '')}"
             if self.verdict is ProposalVerdict.CANNOT_TELL
@@ -237,6 +242,9 @@ def assessment_findings(
 ) -> Iterator[Finding]:
     """What qualifies the prediction, and whether the proposed K keeps the deadline and the budget."""
     yield from proposal.price_findings
+    for judgement in judgements:
+        evidence = judgement.evidence
+        yield from [] if evidence is None else [own for own in evidence.findings if own.code in QUALIFYING]
     for judgement in judgements:
         point = judgement.proposed
         if point is None:

@@ -6,13 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from scalecurve.document import JsonRecord
 from scalecurve.errors import ScalecurveError
 from scalecurve.estimate import Estimate
-from scalecurve.laws.collectives import Link, Network, Protocol
-from scalecurve.planning.cost_rows import cost_text
+from scalecurve.planning.cost_rows import cost_text, speed_text
 from scalecurve.proposals.evidence import EfficiencyPoint, Evidence, exchange_seconds, model_evidence
 from scalecurve.proposals.proposal import Proposal, ProposedRegime
 from scalecurve.study import Regime
@@ -23,7 +21,7 @@ MOST_NAMED = 3
 FURTHEST = 4  # a forecast is defensible to four times the largest measured K
 FAR_OFF = 0.1  # a claim this much above the evidence is worth a sentence
 WIDEST = 16.0  # beyond sixteen times its stated value an input is not tried
-COARSE, FINE = 12, 24
+COARSE, FINE = 8, 14
 SHOWN = 2
 
 
@@ -114,7 +112,8 @@ def judge(proposal: Proposal, regime: Regime, *, quick: bool = False) -> Judgeme
         measure = further_k(evidence, workers)
     elif gain is not None and gain < proposal.least_gain:
         verdict = ProposalVerdict.NO_HELP
-        why = f"{gain:+.1%} in speed against K = {today_k}, below the least gain of {proposal.least_gain:.0%}"
+        least = share_text(proposal.least_gain)
+        why = f"{workers:,} are {speed_text(1.0 + gain)} than {today_k:,}, and less than {least} counts as no gain"
     elif proposed.unsure(floor) or proposed.reaches(floor) is None:
         why = f"{proposed.text} does not decide whether E reaches {floor:g}"
         measure = closer_k(evidence, proposed, workers, today_k)
@@ -328,92 +327,71 @@ class Sensitivity(JsonRecord):
     @property
     def sentence(self) -> str:
         if self.turns_at is None:
-            return f"{self.name} = {self.value:.4g}: no value within a factor of {WIDEST:g} changes the verdict"
+            return f"No {self.name} within a factor of {WIDEST:g} of {self.value:.4g} changes the verdict"
         side = "above" if self.turns_at > self.value else "below"
-        return f"{self.name} = {self.value:.4g}: {side} {self.turns_at:.3g} the verdict is '{self.becomes}'"
+        turned = f"{side} {self.turns_at:.3g} (now {self.value:.3g})"
+        return f"With {self.name} {turned} the verdict would be '{self.becomes}'"
 
 
 def most_sensitive(proposal: Proposal) -> tuple[Sensitivity, ...]:
     """The inputs whose smallest change, alone, turns the verdict; nearest first."""
     now = verdict_of(proposal)
     results = []
-    for key, name, value in _inputs(proposal):
-        turns = [turn for sign in (1, -1) if (turn := _turn(proposal, key, now, sign)) is not None]
+    for path, name in INPUTS.items():
+        value = _follow(proposal, path)
+        if value is None:
+            continue
+        turns = [turn for sign in (1, -1) if (turn := _turn(proposal, path, now, sign)) is not None]
         result = Sensitivity(name=name, value=value)
         if turns and value != 0:
             factor, becomes = min(turns, key=lambda turn: abs(math.log(turn[0])))
             result = replace(result, turns_at=value * factor, becomes=str(becomes))
         results.append(result)
+    opposite = {ProposalVerdict.HELPS: ProposalVerdict.WASTEFUL, ProposalVerdict.WASTEFUL: ProposalVerdict.HELPS}
+    for regime in regimes_of(proposal) if now in opposite else ():
+        evidence = proposal.evidence(regime)
+        point = None if evidence is None else evidence.at(proposal.workers)
+        if point is not None and point.value and judge(proposal, regime, quick=True).verdict is now:
+            name = f"{regime} efficiency at K = {proposal.workers}"
+            turned = str(opposite[now])
+            results.append(Sensitivity(name=name, value=point.value, turns_at=proposal.floor, becomes=turned))
     return tuple(sorted(results, key=lambda result: result.distance)[:SHOWN])
 
 
-def _inputs(proposal: Proposal) -> Iterator[tuple[str, str, float]]:
-    """Every number the verdict may depend on: its key, its name and its value."""
-    yield "floor", "efficiency floor", proposal.floor
-    if proposal.serial is not None:
-        yield "serial", "serial share", proposal.serial.share
-    if proposal.spread is not None:
-        yield "spread", "spread of workers' times", proposal.spread
-    exchange = proposal.collective
-    if exchange is not None:
-        yield "bytes", "bytes per step", exchange.bytes
-        yield "step_time", "seconds of work per step", exchange.step_time
-        if exchange.links.inter.peak is not None:
-            yield "network", "network bytes per second", exchange.links.inter.peak
-    for regime in regimes_of(proposal):
-        evidence = proposal.evidence(regime)
-        point = None if evidence is None else evidence.at(proposal.workers)
-        number = None if point is None else point.value or point.at_least or point.at_most
-        if number:
-            yield str(regime), f"{regime} efficiency at K = {proposal.workers}", number
+INPUTS = {  # numbers that the verdict may depend on, by where they stand in a proposal
+    "floor": "efficiency floor",
+    "serial.share": "serial share",
+    "stragglers.spread": "spread of workers' times",
+    "collective.bytes": "bytes per step",
+    "collective.step_time": "seconds of work per step",
+}
+SHARES = ("floor", "serial.share")
 
 
-def changed(proposal: Proposal, key: str, factor: float) -> Proposal | None:
-    """The proposal with one input times a factor, its range included; None where that is not possible."""
-    exchange, update = proposal.collective, dict[str, Any]()
-    match key:
-        case "floor":
-            update["floor"] = proposal.floor * factor
-            return proposal.model_copy(update=update) if update["floor"] <= 1 else None
-        case "serial" | "spread":
-            name, field = ("serial", "share") if key == "serial" else ("stragglers", "spread")
-            part = getattr(proposal, name)
-            ends = {end: getattr(part, end) for end in (field, "low", "high")}
-            moved = {end: None if value is None else value * factor for end, value in ends.items()}
-            if key == "serial" and max(moved["share"] or 0.0, moved["high"] or 0.0) > 1:
-                return None
-            update[name] = part.model_copy(update=moved)
-        case "network" if exchange is not None:
-            update["collective"] = exchange.with_links(faster_network(exchange.links, factor))
-        case "bytes" | "step_time" if exchange is not None:
-            update["collective"] = exchange.model_copy(update={key: getattr(exchange, key) * factor})
-        case _:
-            evidence = proposal.evidence(Regime(key))
-            point = None if evidence is None else evidence.at(proposal.workers)
-            number = 0.0 if point is None else point.value or point.at_least or point.at_most or 0.0
-            if evidence is None or (number * factor > 1 and factor > 1):
-                return None
-            return proposal.with_evidence(evidence.scaled_at(proposal.workers, factor))
-    return proposal.model_copy(update=update)
+def _follow(proposal: Proposal, path: str) -> float | None:
+    part, _, name = path.rpartition(".")
+    owner = getattr(proposal, part) if part else proposal
+    return None if owner is None else getattr(owner, name)
 
 
-def faster_network(network: Network, factor: float) -> Network:
-    """The same network with every bandwidth times a factor."""
-    links = []
-    for link in (network.inter, network.intra):
-        ways = (
-            () if link is None else tuple(Protocol(alpha=way.alpha, beta=way.beta / factor) for way in link.protocols)
-        )
-        links.append(None if link is None else Link(protocols=ways, name=link.name))
-    return replace(network, inter=links[0] or network.inter, intra=links[1])
+def changed(proposal: Proposal, path: str, factor: float) -> Proposal | None:
+    """The proposal with one input times a factor, its range included; None where a share would exceed 1."""
+    part, _, name = path.rpartition(".")
+    owner = getattr(proposal, part) if part else proposal
+    ends = {end: getattr(owner, end, None) for end in (name, "low", "high")}
+    moved = {end: value * factor for end, value in ends.items() if value is not None}
+    if path in SHARES and max(moved.values()) > 1:
+        return None
+    changed_part = owner.model_copy(update=moved)
+    return proposal.model_copy(update={part: changed_part}) if part else changed_part
 
 
-def _turn(proposal: Proposal, key: str, now: ProposalVerdict, sign: int) -> tuple[float, ProposalVerdict] | None:
+def _turn(proposal: Proposal, path: str, now: ProposalVerdict, sign: int) -> tuple[float, ProposalVerdict] | None:
     """The factor at which the verdict changes, and to what: a coarse walk outwards, then halving."""
     agreed, differs = 0.0, None
     for i in range(1, COARSE + 1):
         step = sign * math.log(WIDEST) * (i / COARSE) ** 2  # small steps first: an input may end nearby
-        if _verdict_with(proposal, key, step) not in (now, None):
+        if _verdict_with(proposal, path, step) not in (now, None):
             differs = step
             break
         agreed = step
@@ -421,15 +399,15 @@ def _turn(proposal: Proposal, key: str, now: ProposalVerdict, sign: int) -> tupl
         return None
     for _ in range(FINE):
         middle = (agreed + differs) / 2.0
-        same = _verdict_with(proposal, key, middle) in (now, None)
+        same = _verdict_with(proposal, path, middle) in (now, None)
         agreed, differs = (middle, differs) if same else (agreed, middle)
-    return math.exp(differs), _verdict_with(proposal, key, differs) or now
+    return math.exp(differs), _verdict_with(proposal, path, differs) or now
 
 
-def _verdict_with(proposal: Proposal, key: str, step: float) -> ProposalVerdict | None:
+def _verdict_with(proposal: Proposal, path: str, step: float) -> ProposalVerdict | None:
     """The verdict with one input changed by a factor of exp(step); None where the change is not possible."""
     try:
-        other = changed(proposal, key, math.exp(step))
+        other = changed(proposal, path, math.exp(step))
         return None if other is None else verdict_of(other)
     except ScalecurveError:
         return None

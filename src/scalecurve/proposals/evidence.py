@@ -12,7 +12,7 @@ efficiency is then an upper bound.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -145,15 +145,6 @@ class Evidence:
             if point.k == k:
                 return point
         return None if self.beyond is None else self.beyond(k)
-
-    def scaled_at(self, k: int, factor: float) -> Evidence:
-        """The same evidence with the efficiency at K times a factor: to see how much a verdict depends on it."""
-        point = self.at(k)
-        if point is None:
-            return self
-        value, low, high = (None if end is None else end * factor for end in (point.value, point.low, point.high))
-        moved = replace(point, value=value, low=low, high=high)
-        return replace(self, points=(*(other for other in self.points if other.k != k), moved))
 
     def bend(self, threshold: float) -> tuple[int, int | None] | None:
         """The first point with E below the threshold, as its K, and the largest K before it that reaches it."""

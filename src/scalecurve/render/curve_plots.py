@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.side_by_side import SideBySide
@@ -17,7 +14,6 @@ from scalecurve.errors import InputError
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.forecasting.rows import GREY as GREY_BEYOND
 from scalecurve.render.plots import (
-    AMBER,
     BLUE,
     GREY,
     MARKERS,
@@ -42,8 +38,6 @@ from scalecurve.words import percent, unit_words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Annotation
-    from matplotlib.transforms import Bbox
 
     from scalecurve.diagnosis.phases import PhaseShares, RankStrip
     from scalecurve.fitting.grid_fit import GridFit
@@ -54,16 +48,6 @@ WIDE_GRID = (9.5, 4.6)
 DASHES = ("-", "--", "-.", ":")
 HATCHES = ("", "//", "\\\\", "--", "xx", "||", "++")
 MOST_OVERLAID, MOST_PANELS = 2, 12  # curves in one plot; panels of small multiples
-DOTS = 12  # of a line between two points, to see what a label would cover
-CLEAR, OVER_WORDS = 2.0, 40.0  # pixels around a label; how many dots other words count for
-POINTS_PER_INCH = 72
-BEFORE = {
-    "left": 0.0,
-    "bottom": 0.0,
-    "center": 0.5,
-    "right": 1.0,
-    "top": 1.0,
-}  # share of a text left of or below its spot
 
 
 def curve(
@@ -94,137 +78,15 @@ def curve(
     for what, axes in zip(panels, figure.subplots(*grid, squeeze=False).flat, strict=True):
         _ideal(axes, tables, ahead, what)
         for place, (name, table) in enumerate(zip(shortened([own.name for own in tables]), tables, strict=True)):
-            _points(axes, table, what, SERIES[place], MARKERS[place], f"{name}: {_bend_words(table)}")
+            label = "measured" if len(tables) == 1 else f"{name}: {_bend_words(table)}"
+            _points(axes, table, what, SERIES[place], MARKERS[place], label)
         _frame(axes, tables, ahead, what)
         if ahead:
             _forecast_band(axes, first, ahead, what)
         for place, table in enumerate(tables):
-            _mark_bend(axes, table, RED if len(tables) == 1 else SERIES[place])
-        _name_lines(axes, tables, ahead, "forecast,\ninterval", what)
-
-
-@dataclass(frozen=True)
-class LabelSpot:
-    """A place for a few words: a point in "data" or "axes fraction", and how far beside it they stand, in points."""
-
-    at: tuple[float, float]
-    offset: tuple[float, float]
-    align: tuple[str, str]
-    coordinates: tuple[str, str] = ("data", "data")
-
-
-class Labels:
-    """Words beside the lines they belong to, each where it covers the fewest lines and no other words."""
-
-    def __init__(self, axes: Axes, lines: Sequence[Sequence[tuple[float, float]]]) -> None:
-        self.axes = axes
-        self.taken: list[Bbox] = []
-        self.dots = np.concatenate([self._along(line) for line in lines if len(line)])
-
-    def _along(self, line: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
-        """A line as dots on the page."""
-        pixels = self.axes.transData.transform(np.array(line, float))
-        begins, ends = pixels[:-1, None], pixels[1:, None]
-        steps = np.arange(1, DOTS + 1)[:, None]
-        return np.concatenate([pixels[:1], (begins + (ends - begins) * steps / DOTS).reshape(-1, 2)])
-
-    def say(self, text: str, colour: str, spots: Sequence[LabelSpot]) -> None:
-        """Write the text at the best of its spots; the first of equally good ones."""
-        size = np.array(self._write(text, colour, spots[0]).get_window_extent().size)
-        best = min(spots, key=lambda spot: self._covered(self._box(spot, size).padded(CLEAR)))
-        if best is not spots[0]:
-            self.axes.texts[-1].remove()
-            self._write(text, colour, best)
-        self.taken.append(self._box(best, size))
-
-    def _write(self, text: str, colour: str, spot: LabelSpot) -> Annotation:
-        return self.axes.annotate(
-            text,
-            spot.at,
-            xycoords=spot.coordinates,
-            xytext=spot.offset,
-            textcoords="offset points",
-            ha=spot.align[0],
-            va=spot.align[1],
-            fontsize="small",
-            color=colour,
-            zorder=6,
-            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
-        )
-
-    def _box(self, spot: LabelSpot, size: NDArray[np.float64]) -> Bbox:
-        """Where words of this size would stand on the page at a spot; measuring the text at each would be slow."""
-        from matplotlib.transforms import Bbox
-
-        way = {
-            ("data", "data"): self.axes.transData,
-            ("axes fraction", "data"): self.axes.get_yaxis_transform(),
-            ("data", "axes fraction"): self.axes.get_xaxis_transform(),
-        }[spot.coordinates]
-        anchor = way.transform(spot.at) + np.array(spot.offset) * self.axes.figure.dpi / POINTS_PER_INCH
-        left, bottom = anchor - [BEFORE[side] for side in spot.align] * size
-        return Bbox.from_bounds(left, bottom, *size)
-
-    def _covered(self, box: Bbox) -> float:
-        """How many dots of lines a box covers; other words count for many."""
-        inside = ((self.dots >= box.min) & (self.dots <= box.max)).all(axis=1)
-        return float(inside.sum()) + OVER_WORDS * sum(box.overlaps(other) for other in self.taken)
-
-
-def _name_lines(
-    axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]], level_words: str, what: str
-) -> None:
-    """Names beside the lines they belong to; where two curves may lie close together, a legend names them."""
-    curves = [[(row.k, getattr(row, what).value) for row in own.rows] for own in tables]
-    (left, right), end = axes.get_xlim(), min(axes.get_ylim()[1], axes.get_xlim()[1])
-    forecast = [curves[0][-1], *((row["k"], row[what]) for row in ahead)] if ahead else []
-    bars = [
-        [(row.k, bound.low), (row.k, bound.high)]
-        for own in tables
-        for row in own.rows
-        if (bound := getattr(row, what)).low
-    ]
-    ideal = [[(left, left), (end, end)]] if what == "speedup" else [[(left, 1.0), (right, 1.0)]]
-    labels = Labels(axes, [*curves, *bars, forecast, *ideal])
-    if ahead:
-        spots = [
-            LabelSpot(forecast[-1], (7, y), ("left", way)) for y, way in ((0, "center"), (-3, "bottom"), (3, "top"))
-        ]
-        labels.say(level_words, AMBER, spots if forecast[-1][1] > 0.1 or what == "speedup" else spots[1:2])
-    if len(tables) == 1 and tables[0].bend is not None:
-        labels.say(f"{_bend_words(tables[0])}\n{rule_words(tables[0])}", RED, _beside_bend(axes, tables[0].bend.k))
-    if what == "speedup":
-        labels.say("ideal S = K", GREY, [LabelSpot((end, end), (-12, -5), ("right", "center"))])
-    else:
-        floor = tables[0].threshold
-        labels.say("ideal E = 1", GREY, _along_level(1.0))
-        labels.say(f"threshold {floor:g}", RED, _along_level(floor))
-    if len(tables) > 1:
-        axes.legend(loc="upper left" if what == "speedup" else "upper right")
-        return
-    middle = sorted(curves[0], key=lambda point: abs(math.log(point[0] ** 2 / (curves[0][0][0] * curves[0][-1][0]))))
-    below = [((9, -6), ("left", "top")), ((-9, -6), ("right", "top")), ((9, 6), ("left", "bottom"))]
-    above = ((-9, 6), ("right", "bottom"))
-    spots = [LabelSpot(point, offset, align) for point in middle[:5] for offset, align in (*below, above)]
-    labels.say("measured", BLUE, spots)
-
-
-def _along_level(height: float) -> list[LabelSpot]:
-    """Above a level line and below it, at its ends and in the middle."""
-    sides, ways = [(0.0, 5, "left"), (1.0, -3, "right"), (0.5, 0, "center")], [(4, "bottom"), (-4, "top")]
-    return [
-        LabelSpot((x, height), (dx, dy), (side, way), ("axes fraction", "data"))
-        for dy, way in ways
-        for x, dx, side in sides
-    ]
-
-
-def _beside_bend(axes: Axes, k: int) -> list[LabelSpot]:
-    """Either side of the bend's line, at its head and at its foot."""
-    left, right = axes.get_xlim()
-    sides = [(-5, "right"), (5, "left")] if k**2 > left * right else [(5, "left"), (-5, "right")]
-    ends = [(0.03, "bottom"), (0.985, "top")] if axes.get_yscale() == "log" else [(0.985, "top"), (0.03, "bottom")]
-    return [LabelSpot((k, y), (dx, 0), (side, way), ("data", "axes fraction")) for y, way in ends for dx, side in sides]
+            alone = f"{_bend_words(first)}: {rule_words(first)}" if len(tables) == 1 else None
+            _mark_bend(axes, table, RED if len(tables) == 1 else SERIES[place], alone)
+        axes.legend(loc="upper left" if what == "speedup" else "best")
 
 
 def main_quantity(table: SpeedupTable) -> str:
@@ -242,10 +104,11 @@ def near(tables: Sequence[SpeedupTable], forecast: Sequence[dict[str, Any]]) -> 
 def _ideal(axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]], what: str) -> None:
     if what == "speedup":
         ends = _span(tables, ahead)
-        axes.plot(ends, ends, color=GREY, linestyle="--", linewidth=1)
+        axes.plot(ends, ends, color=GREY, linestyle="--", linewidth=1, label="ideal S = K")
     else:
-        axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1)
-        axes.axhline(tables[0].threshold, color=RED, linestyle=":", linewidth=1)
+        floor = tables[0].threshold
+        axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="ideal E = 1")
+        axes.axhline(floor, color=RED, linestyle=":", linewidth=1, label=f"threshold {floor:g}")
 
 
 def _span(tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]]) -> tuple[int, int]:
@@ -270,7 +133,7 @@ def _frame(axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str,
     margin = 1.12 * (largest / smallest) ** 0.02
     values = [getattr(row, what).value for table in tables for row in table.rows]
     if what == "efficiency":
-        axes.set_ylim(0, 1.25 * max(1.0, *values))  # room for the label of the bend
+        axes.set_ylim(0, 1.12 * max(1.0, *values))
     else:
         lowest = min([*values, *(row["speedup"] for row in ahead), smallest])
         axes.set_ylim(lowest / margin**2, max(largest, *values) * margin)
@@ -288,16 +151,16 @@ def _forecast_band(axes: Axes, table: SpeedupTable, rows: Sequence[dict[str, Any
     workers = [last.k, *(row["k"] for row in rows)]
     lows = [start.low or start.value, *(row[f"{what}_low"] for row in rows)]
     highs = [start.high or start.value, *(row[f"{what}_high"] for row in rows)]
-    axes.fill_between(workers, lows, highs, color=ORANGE, alpha=0.28, linewidth=0)
+    axes.fill_between(workers, lows, highs, color=ORANGE, alpha=0.28, linewidth=0, label="forecast, interval")
     middle = [start.value, *(row[what] for row in rows)]
     axes.plot(workers, middle, color=ORANGE, linestyle="--", linewidth=1.5)
     hollow: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "markersize": 4.5, "zorder": 4}
     axes.plot(workers[1:], middle[1:], color=ORANGE, linestyle="none", **hollow)
 
 
-def _mark_bend(axes: Axes, table: SpeedupTable, colour: str) -> None:
+def _mark_bend(axes: Axes, table: SpeedupTable, colour: str, label: str | None = None) -> None:
     if table.bend is not None:
-        axes.axvline(table.bend.k, color=colour, linestyle=(0, (1, 2)), linewidth=1.2)
+        axes.axvline(table.bend.k, color=colour, linestyle=(0, (1, 2)), linewidth=1.2, label=label)
 
 
 def _bend_words(table: SpeedupTable) -> str:

@@ -32,7 +32,6 @@ Size = tuple[float, float]
 Painter = Callable[["Figure"], None]
 
 BLUE, ORANGE, GREEN, PURPLE, GREY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#6b6b6b", "#D55E00"
-AMBER = "#8A5A00"  # orange dark enough for words
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, RED, "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS = ("svg", "png", "pdf")

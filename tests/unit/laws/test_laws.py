@@ -156,7 +156,7 @@ def test_expected_maximum_against_exact_values() -> None:
     assert stragglers.normal_maximum(8, 1.0) - 1 == pytest.approx(1.42360, abs=1e-5)
     assert stragglers.normal_maximum(100, 1.0) - 1 == pytest.approx(2.50759, abs=1e-5)
     assert stragglers.lognormal_maximum(1, 0.6) == pytest.approx(1, rel=1e-9)
-    exponential = stragglers.expected_maximum(4, lambda p: -math.log(p) if p > 0 else math.inf)
+    exponential = stragglers.expected_maximum(4, lambda p: -np.log(p))
     assert exponential == pytest.approx(25 / 12, rel=1e-8)
 
 

@@ -26,7 +26,7 @@ def test_kernels_are_classified_and_advised() -> None:
     assert [each.bound.limited_by for each in found.placements] == ["compute", "memory", "memory", "memory", "network"]
     assert found.placements[0].share == pytest.approx(1 / 1.2)
     assert "10x fewer bytes" in found.placements[2].advice
-    assert "above its bound" in found.placements[3].advice
+    assert "times what the roof allows" in found.placements[3].advice
     assert found.placements[1].intensity == 0
     assert len(found.lines) == 3
     assert "ridge 10 flop/byte" in str(found)

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from scalecurve.errors import InputError
 from scalecurve.mechanisms import TaskRecorder, work_depth
-from scalecurve.mechanisms.workdepth import (
-    chain_by_levels,
-    chain_by_shortest_path,
-    critical_path,
-    greedy_makespan,
-)
+from scalecurve.mechanisms.workdepth import critical_path, greedy_makespan
 from scalecurve.study import task_graph as classic_graphs
 from scalecurve.study.task_graph import TaskGraph
 
@@ -43,14 +38,12 @@ def _reference_depth(graph: TaskGraph) -> float:
 
 @given(graph=graphs())
 @settings(deadline=None)
-def test_both_ways_find_the_longest_chain(graph: TaskGraph) -> None:
-    wanted = _reference_depth(graph)
-    for found in (chain_by_levels(graph), chain_by_shortest_path(graph)):
-        assert found is not None
-        assert found.length == pytest.approx(wanted, abs=1e-9)
-        assert graph.work[found.tasks].sum() == pytest.approx(wanted, abs=1e-9)
-        for before, after in zip(found.tasks[:-1], found.tasks[1:], strict=True):
-            assert after in graph.after[graph.first[before] : graph.first[before + 1]]
+def test_the_longest_chain_is_found(graph: TaskGraph) -> None:
+    wanted, found = _reference_depth(graph), critical_path(graph)
+    assert found.length == pytest.approx(wanted, abs=1e-9)
+    assert graph.work[found.tasks].sum() == pytest.approx(wanted, abs=1e-9)
+    for before, after in zip(found.tasks[:-1], found.tasks[1:], strict=True):
+        assert after in graph.after[graph.first[before] : graph.first[before + 1]]
 
 
 @given(graph=graphs(), workers=st.integers(1, 8))
@@ -61,7 +54,7 @@ def test_a_greedy_schedule_stays_between_the_bounds(graph: TaskGraph, workers: i
     assert row.least - 1e-9 <= row.simulated <= row.greedy_bound + 1e-9
 
 
-def test_long_chains_take_the_narrow_way() -> None:
+def test_a_long_chain_is_its_own_critical_path() -> None:
     n = 5000
     found = critical_path(TaskGraph.of(np.full(n, 2.0), np.arange(n - 1), np.arange(1, n)))
     assert found.length == pytest.approx(2.0 * n)
