@@ -142,12 +142,12 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
         return None
     split = _wiki_cells if any(pattern("markup.wiki").match(line.strip()) for _, line in lines) else splitter("|")
     widths = {len(split(line)) for _, line in islice(barred, COMPARED)}
-    near = {*rules, *types}
+    near, written = {*rules, *types}, {number for number, _ in lines}
     under = [(number, line) for number, line in barred if number + 1 in near]
     heads = [
         (number, line)
         for number, line in under
-        if not any(other != number and 0 < number - other <= 2 for other, _ in barred)
+        if (number - 1 not in written or not any(0 < number - other <= 2 for other, _ in barred))
         and not any(parse_cell(c) for c in split(line)[:1])
     ]
     if any(line == "|===" for _, line in lines):  # AsciiDoc

@@ -87,11 +87,12 @@ def numbered_columns(heads: Sequence[Header]) -> list[NumberedColumns]:
     """The families of at least two columns whose headers differ in one number only."""
     families: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
     for i, head in enumerate(heads):
-        found = pattern("shapes.number").findall(head.text)
+        text = pattern("shapes.thousands").sub("", head.text)
+        found = pattern("shapes.number").findall(text)
         if len(found) != 1 or head.statistic is not None or head.is_derived or float(found[0]) > 1e9:
             continue
         words = tuple(
-            _in_one_form(word) for word in parse_header(pattern("shapes.number").sub(" ", head.text)).words if word
+            _in_one_form(word) for word in parse_header(pattern("shapes.number").sub(" ", text)).words if word
         )
         families.setdefault((words, head.unit and head.unit.factor), []).append((i, int(float(found[0]))))
     return [
@@ -159,7 +160,8 @@ def _what_differs(names: Sequence[str]) -> list[str]:
     words = [name.split()[::-1] for name in names]
     end = sum(1 for _ in itertools.takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False)))
     short = [" ".join(own[end:][::-1]).strip(" ,:-") for own in words]
-    return short if all(short) and len(set(short)) == len(short) else list(names)
+    is_whole = all(own and own.count("(") == own.count(")") for own in short)  # not `sum(a` of sum(a, b), sort(a, b)
+    return short if is_whole and len(set(short)) == len(short) else list(names)
 
 
 def from_columns_of_k(grid: CellGrid, heads: Sequence[Header], family: NumberedColumns) -> LongGrid:
