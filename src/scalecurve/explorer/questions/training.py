@@ -7,6 +7,7 @@ the page says so.
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 import tempfile
@@ -39,6 +40,7 @@ VOCABULARY = 128_256
 CLUSTERS = (
     "h100-ib400", "a100-ib200", "h200-ib400", "b200-ib800", "mi300x-ib400", "h800-ib400", "h100-eth100", "v100-ib100",
 )  # fmt: skip
+OWN_FILE = ("--cluster own ", "--cluster own.toml ")  # a printed command reads the file that the page offers
 DRAGGING = "While you drag: fewer layouts at every second P; on release the planner's own answer."
 JOBS = {"strong": "The fixed job", "weak": "With the model growing"}
 STACKS = ("usual", "megatron-core", "megatron-lm", "fsdp", "torchtitan", "deepspeed-zero3", "jax")
@@ -222,8 +224,8 @@ def answer(asked: TrainingRequest) -> dict[str, Any]:
         "chosen_gpus": plan.chosen_gpus,
         "choice": plan.choice,
         "evidence": f"{plan.evidence} ({plan.source})",
-        "findings": [finding.to_dict() for finding in plan.findings],
-        "sentences": _sentences(plan) if asked.exact else [DRAGGING],
+        "findings": json.loads(json.dumps([finding.to_dict() for finding in plan.findings]).replace(*OWN_FILE)),
+        "sentences": [text.replace(*OWN_FILE) for text in _sentences(plan)] if asked.exact else [DRAGGING],
     }
 
 

@@ -21,7 +21,7 @@ def test_every_setting_is_an_option_a_key_of_the_file_and_a_keyword():
     options = {parameter.name for parameter in command.params}
     assert options >= NAMES
     assert options - NAMES == {
-        "files", "score", "anchors", "template", "init", "as_json", "as_csv", "file", "quiet", "verbose", "export",
+        "files", "score", "anchors", "init", "as_json", "as_csv", "file", "quiet", "verbose", "export",
         "why_not", "against", "path", "plot_width", "font", "font_size",
     }  # fmt: skip
     keywords = set(inspect.signature(plan_training).parameters)
