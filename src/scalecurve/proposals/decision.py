@@ -109,7 +109,7 @@ def judge(proposal: Proposal, regime: Regime, *, quick: bool = False) -> Judgeme
         smaller = [point for point in evidence.points if point.k < workers] if evidence else []
         if smaller and smaller[-1].reaches(floor) is False:  # efficiency does not rise with K
             why += f", but {smaller[-1].text} is already below {floor:g} and does not rise with K"
-        measure = further_k(evidence, workers)
+        measure = further_k(evidence, workers, proposal.workers_today)
     elif gain is not None and gain < proposal.least_gain:
         verdict = ProposalVerdict.NO_HELP
         least = share_text(proposal.least_gain)
@@ -140,13 +140,20 @@ def closer_k(evidence: Evidence | None, proposed: EfficiencyPoint, workers: int,
         return (workers,)
     if proposed.kind in ("forecast", "interpolated") and evidence is not None:
         return (min(workers, 2 * max(point.k for point in evidence.points)),)
-    last = max(today, -(-workers // FURTHEST))
+    return study_up_to(max(today, -(-workers // FURTHEST)))
+
+
+def study_up_to(last: int) -> tuple[int, ...]:
+    """The K of a short study that ends at `last`."""
     return tuple(sorted({max(1, last // 4), max(1, last // 2), last}))
 
 
-def further_k(evidence: Evidence | None, workers: int) -> tuple[int, ...]:
-    """The next K towards the proposed one, until a forecast reaches it; without evidence, a first study."""
+def further_k(evidence: Evidence | None, workers: int, today: int | None = None) -> tuple[int, ...]:
+    """The next K towards the proposed one, until a forecast reaches it; without evidence a first study, up to today's
+    K where that is stated."""
     if evidence is None or not evidence.points:
+        if today is not None and today >= FURTHEST:
+            return study_up_to(min(today, workers))
         return tuple(k for k in FIRST_STUDY if k < workers) or (1, workers)
     further: list[int] = []
     k = max(point.k for point in evidence.points)

@@ -222,7 +222,7 @@ class BigMachine(StatedSection):
 class Proposal(FileSection):
     """From `workers_today` to `workers`, with the facts about the job."""
 
-    title: Text = Field(examples=["Our cluster, from 256 to 512 GPUs"])
+    title: Text = Field(default="Scaling proposal", examples=["Our cluster, from 256 to 512 GPUs"])
     workers: Workers = Field(description="the proposed K", examples=[512])
     workers_today: Workers | None = Field(default=None, description="what there is now (default: K0)", examples=[256])
     k_unit: Text = Field(default="workers", examples=["gpus"])

@@ -39,6 +39,7 @@ from scalecurve.words import chance_words
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 PAYS = 1.7  # a doubling that gives less than this is not worth its price
 SURE = 0.9  # probability from which a deadline counts as met
+UNITS = {"tpu": "TPUs", "trainium": "chips", "gaudi": "accelerators"}
 STATE_BYTES = 14.0  # bytes of a parameter in a checkpoint: bf16 weights, fp32 copy and two moments
 FROZEN_SAVES = 1.5  # times the rate that adapters may reach, since they need no gradients by weight
 
@@ -196,9 +197,16 @@ class PlanRow(JsonRecord):
 
     @property
     def words(self) -> str:
-        """`P 512 (2.29 d, 80,302 USD)`."""
+        """`512 GPUs (2.29 d, 80,302 USD)`."""
         price = "" if self.run_usd is None else f", {self.run_usd:,.0f} USD"
-        return f"P {self.gpus:,} ({format_seconds(self.run_seconds or 0.0)}{price})"
+        unit = self.unit if self.gpus > 1 else self.unit[:-1]
+        return f"{self.gpus:,} {unit} ({format_seconds(self.run_seconds or 0.0)}{price})"
+
+    @property
+    def unit(self) -> str:
+        """What people call this accelerator: GPUs, TPUs."""
+        chip = self.outcome.job.cluster.accelerator.name
+        return next((words for start, words in UNITS.items() if chip.startswith(start)), "GPUs")
 
     @property
     def statistical_efficiency(self) -> float:
@@ -437,7 +445,7 @@ class ChosenScale:
     sentence: str | None = None
     short: str | None = None
     findings: tuple[Finding, ...] = ()
-    way_out: str | None = None  # a command that keeps what no P of the sweep keeps
+    way_out: str | None = None  # a command that keeps what none of the swept P keeps
 
 
 def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
@@ -453,27 +461,38 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     near = min(rows, key=lambda row: (excess(row, request), row.gpus))
     allowed = [row for row in rows if excess(row, request) <= 1.0]
     if not allowed:
-        return ChosenScale(sentence=f"No P of the sweep meets {limits}; the nearest is {near.words}.")
-    sure = [row for row in allowed if row.chance_within(deadline) >= SURE]
+        counts = f"{near.unit[:-1]} counts"
+        return ChosenScale(sentence=f"None of these {counts} meets {limits}; the nearest is {near.words}.")
+    sure = [row for row in allowed if chance_of_limits(row, request) >= SURE]
     best = min(sure or allowed, key=lambda row: (getattr(row, key), row.gpus))
     if not limits and request.objective is None:
         return ChosenScale(best.gpus)
-    return worded(best, f"best by {objective}{f' within {limits}' if limits else ''}", deadline, sure=bool(sure))
+    return worded(best, f"best by {objective}{f' within {limits}' if limits else ''}", request, sure=bool(sure))
 
 
-def worded(best: PlanRow, short: str, deadline: float | None, *, sure: bool) -> ChosenScale:
-    """A choice in words, with the probability of a deadline, and a warning where no P is sure to meet it."""
+def worded(best: PlanRow, short: str, request: PlanRequest, *, sure: bool) -> ChosenScale:
+    """A choice in words, with the probability of its limits, and a warning where no P is sure to meet them."""
+    given = {"deadline": request.deadline_seconds, "budget": request.budget_dollars}
+    limits = [f"the {name}" for name, limit in given.items() if limit is not None]
     sentence = f"{short[0].upper()}{short[1:]}: {best.words}."
-    if deadline is None:
+    if not limits:
         return ChosenScale(best.gpus, sentence, short)
-    chance = best.chance_within(deadline)
+    chance, met = chance_of_limits(best, request), " and ".join(limits)
     likely = chance_words(chance)
-    sentence += f" It meets the deadline with a probability {'' if likely[0].isalpha() else 'of '}{likely}."
-    late = warning(
-        "deadline-uncertain", f"P {best.gpus:,} meets the deadline with a probability of {likely} only",
-        remedy="take more accelerators, allow a later deadline, or give runs (--measured)", probability=chance,
+    sentence += f" It meets {met} with a probability {'' if likely[0].isalpha() else 'of '}{likely}."
+    late = request.deadline_seconds is not None and chance >= best.chance_within(request.deadline_seconds)
+    way = "take more accelerators, allow a later deadline" if late else "allow a larger budget"
+    unsure = warning(
+        "limits-uncertain", f"with {best.gpus:,} {best.unit} the probability of keeping {met} is only {likely}",
+        remedy=f"{way}, or give runs (--measured)", probability=chance,
     )  # fmt: skip
-    return ChosenScale(best.gpus, sentence, f"{short} (chance {likely})", () if sure else (late,))
+    return ChosenScale(best.gpus, sentence, f"{short} (chance {likely})", () if sure else (unsure,))
+
+
+def chance_of_limits(row: PlanRow, request: PlanRequest) -> float:
+    """The probability of keeping deadline and budget: the bill follows the time, so the tighter limit decides."""
+    over = excess(row, request)
+    return row.chance_within(row.run_seconds / over if row.run_seconds and over else None)
 
 
 def limit_words(deadline: float | None, budget: float | None) -> str:

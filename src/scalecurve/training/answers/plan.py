@@ -104,7 +104,6 @@ NOTHING_SAID = (None, "100.0%", "x1.00")  # nothing known; goodput and charge wh
 LARGEST_P = 131_072  # where the search for the smallest P that fits or is in time ends
 WASTES_MOST = 16  # times the critical batch: no larger batch is tried where none is the largest accepted
 HALF = 0.5 + 1e-9  # of the tokens: what is wasted at the critical batch
-UNITS = {"tpu": "TPUs", "trainium": "chips", "gaudi": "accelerators"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +169,7 @@ class Plan(Result):
     learning: LearningRates | None = None  # what must change with the batch
     better: PlanRow | None = None  # where a fixed batch wastes most tokens: the best batch up to it
     way_out: str | None = None  # a command that does what this plan cannot
+    further: str | None = None  # a command that goes on where the sweep ends
 
     left_out = LEFT_OUT
     JSON = """
@@ -216,8 +216,7 @@ class Plan(Result):
     @property
     def unit(self) -> str:
         """What people call this accelerator: GPUs, TPUs."""
-        chip = self.rows[0].outcome.job.cluster.accelerator.name
-        return next((words for start, words in UNITS.items() if chip.startswith(start)), "GPUs")
+        return self.rows[0].unit
 
     @property
     def advised(self) -> PlanRow:
@@ -308,7 +307,7 @@ class Plan(Result):
             return "give --tokens for the time and price of the run"
         if self.cost_effective.ended and len(self.rows) > 1 and not self.choice:
             last = self.rows[-1].gpus
-            return f"doublings still pay at {last:,}: continue with --gpus {2 * last}, {4 * last}"
+            return f"doublings still pay at {last:,}: {self.further}"
         if self.critical is None:
             return "say what large batches waste: --critical-batch zhang, a number, or your gradient-noise file"
         run = self.next_run
@@ -503,9 +502,8 @@ def goodput_sentence(row: PlanRow) -> str:
     parts = ", ".join(f"{name} take {100 * (1 - share):.1f} %" for name, share in losses.items())
     every = useful.checkpoint_interval
     often = "" if every is None else f"; a checkpoint every {format_seconds(every)}"
-    return (
-        f"Goodput at P {row.gpus:,} is {100 * useful.factor:.1f} % of the time: {parts}{often}. Run and USD count it."
-    )
+    start = f"Goodput at {row.gpus:,} {row.unit} is {100 * useful.factor:.1f} % of the time"
+    return f"{start}: {parts}{often}. Run and USD count it."
 
 
 def alternatives_table(rows: Sequence[PlanRow], unit: str) -> Block:
@@ -674,6 +672,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         configurations=sum(use.best.tried for use in uses), basis=run_basis(terms, cluster, grows=grows),
         learning=read_learning_rate(request.learning_rate, task.seq, [row.outcome.tokens for row in rows]),
         better=better, way_out=chosen.way_out or unfixed,
+        further=command_of(request, gpus=[*(counts if grows else ()), 2 * counts[-1], 4 * counts[-1]]),
     )  # fmt: skip
 
 
@@ -733,7 +732,7 @@ def within_limits(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, re
         changes["deadline"] = f"{math.ceil((near.run_seconds or 0.0) / 3600.0)}h"
     if request.budget_dollars is not None and (near.run_usd or 0.0) > request.budget_dollars:
         changes["budget"] = f"{float(f'{1.005 * (near.run_usd or 0.0):.2e}'):.0f}"  # rounded, never below
-    return f"{near.words} does: {command_of(request, **changes)}"
+    return f"with {near.words}: {command_of(request, **changes)}"
 
 
 def read_task(request: PlanRequest, calibration: StackCalibration | None, axes: Axes) -> SearchTask:
@@ -842,8 +841,8 @@ def _wasted(rows: Sequence[PlanRow]) -> Finding | None:
         return None
     worst = max(wasteful, key=lambda row: row.wasted)
     message = (
-        f"from P {wasteful[0].gpus:,} the batch is above the critical one: at {worst.gpus:,} {worst.wasted:.0%} of the "
-        f"tokens are wasted ({format_count(worst.outcome.tokens)} a step)"
+        f"from {wasteful[0].gpus:,} {worst.unit} the batch is above the critical one: at {worst.gpus:,} "
+        f"{worst.wasted:.0%} of the tokens are wasted ({format_count(worst.outcome.tokens)} a step)"
     )
     remedy = "accept fewer accelerators, or a smaller --global-batch"
     return warning("wasted-tokens", message, remedy=remedy, share=worst.wasted, gpus=worst.gpus)
@@ -876,7 +875,7 @@ def _idle(task: SearchTask, rows: Sequence[PlanRow]) -> Finding | None:
     worst = max(rows, key=lambda row: row.idle / row.gpus)
     if not worst.idle:
         return None
-    message = f"at P {worst.gpus:,} the run is fastest on {worst.outcome.gpus:,}; {worst.idle:,} stay idle"
+    message = f"at {worst.gpus:,} {worst.unit} the run is fastest on {worst.outcome.gpus:,}; {worst.idle:,} stay idle"
     near = nearest_batch(task, worst.gpus, worst.outcome.layout.sequences)
     remedy = f"take {worst.outcome.gpus:,} accelerators" + (f", or --global-batch '{near} sequences'" if near else "")
     return info("idle-accelerators", message, remedy=remedy, gpus=worst.gpus)

@@ -160,11 +160,11 @@ def test_objectives_deadline_and_budget(plan):
     none = plan_training("llama3-70b", "h100-ib400", deadline=60.0, **settings)
     assert none.chosen_gpus is None
     missed = next(finding for finding in none.findings if finding.code == "nothing-within-limits")
-    assert "deadline of 60 s; the nearest is P 4,096" in missed.message
+    assert "deadline of 60 s; the nearest is 4,096 GPUs" in missed.message
     assert plan.choice is None
     month = plan_training("llama3-70b", "h100-ib400", deadline=30 * 86400.0, budget=5e6, **settings)
     assert month.choice.startswith(
-        f"Best by time within the deadline of 30 d and 5,000,000 USD: P {month.chosen_gpus:,}"
+        f"Best by time within the deadline of 30 d and 5,000,000 USD: {month.chosen_gpus:,} GPUs"
     )
     assert month.choice in whole(month)
     chosen = month.row(month.chosen_gpus)
@@ -177,7 +177,8 @@ def test_a_sweep_that_ends_too_early_does_not_claim_a_drop():
     assert "still pay" not in ended.answer.next
     short = plan_training("llama3-8b", "h100", gpus=[8, 16, 32], batch="4Mi", seq=8192)
     assert short.cost_effective_gpus == 32
-    assert short.answer.next == "doublings still pay at 32: continue with --gpus 64, 128"
+    assert short.answer.next.startswith("doublings still pay at 32: scalecurve plan --model llama3-8b ")
+    assert "--gpus 64,128" in short.answer.next
     assert "every doubling up to here gives 1.7x" in whole(short)
     assert "from here on" not in whole(short)
 
@@ -332,9 +333,21 @@ def test_a_deadline_is_met_with_a_probability():
     days = plan_training("llama3-70b", "h100", **job).rows[0].run_seconds / 86400
     even = plan_training("llama3-70b", "h100", deadline=f"{days * 1.001}d", **job)
     assert "probability of 50 %" in even.choice
-    assert "deadline-uncertain" in {finding.code for finding in even.findings}
+    assert "limits-uncertain" in {finding.code for finding in even.findings}
     late = plan_training("llama3-70b", "h100", deadline=f"{days * 3}d", **job)
-    assert "deadline-uncertain" not in {finding.code for finding in late.findings}
+    assert "limits-uncertain" not in {finding.code for finding in late.findings}
+
+
+def test_a_budget_is_kept_with_a_probability_like_a_deadline():
+    job = {"gpus": [512], "batch": "4Mi", "seq": 8192, "tokens": "1T"}
+    price = plan_training("llama3-70b", "h100", **job).rows[0].run_usd
+    for limits in ({"budget": price * 1.001}, {"budget": price * 1.001, "deadline": "9999d"}):
+        even = plan_training("llama3-70b", "h100", **job, **limits)
+        assert "probability of 50 %" in even.choice
+        [note] = [finding for finding in even.findings if finding.code == "limits-uncertain"]
+        assert "larger budget" in note.remedy
+    ample = plan_training("llama3-70b", "h100", budget=3 * price, **job)
+    assert "limits-uncertain" not in {finding.code for finding in ample.findings}
 
 
 def test_speedups_share_the_error_of_their_steps(plan):
