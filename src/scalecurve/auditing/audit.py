@@ -8,6 +8,7 @@ stated.  The first three are not publishable.  The score counts the rows, so tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +74,7 @@ TONES: dict[str, Tone] = {
     "ok": "good", "missing": "warn", "violated": "bad", SOUND: "good", WARNINGS: "warn", NOT_PUBLISHABLE: "bad",
 }  # fmt: skip
 FIRST = "slower-than-baseline"  # whatever else is wrong: fewer workers would have been faster
+NAMED = ("slower-than-fewer", "wide-spread")  # what the first line says although it is no doubt about the claim
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
@@ -117,8 +119,14 @@ class Audit(Result):
         figure = [f" E = {e:.2f} at K = {point.k}." for point, e in self.claim.curve[-1:]]
         why = f"{', and' if self.grade == UNCHECKED else ':'} {self.worst.message}." if self.worst else None
         said = DECISIONS[self.grade] + (why or "")
+        if self.worst and len(said) > MOST_DECISION:  # then without what it may come from
+            said = f"{said.removesuffix(f'{self.worst.message}.')}{self.worst.message.partition(': ')[0]}."
         is_short = why is not None and len(said) <= MOST_DECISION
-        decision = said if is_short else DECISIONS[self.grade] + "".join([".", *figure])
+        decision = said if is_short else "".join([DECISIONS[self.grade], ".", *figure])
+        facts = [one.message for one in (*self.findings, *self.violations) if one.code in NAMED]
+        if facts and self.grade in (SOUND, NOT_STATED):
+            named = " and ".join(re.split(r": | \(", fact)[0] for fact in facts)
+            decision = f"Believe the figures, but {named}.{''.join(figure)}"
         placed = next((one for one in self.findings if one.code == "standing"), None)
         return Answer(
             decision=decision,

@@ -5,6 +5,7 @@ What the claim does not state is None; the audit asks for it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -278,8 +279,21 @@ class Claim(FileSection):
         return tuple((point, e) for point, e in shares if e)
 
     @cached_property
+    def batch_is_no_work(self) -> bool:
+        """Whether a batch grows as K while the times fall more than half as fast as 1/K: those of a fixed number of
+        samples, not of one batch."""
+        points = sorted((p for p in self.points if p.seconds and p.batch), key=lambda point: point.k)
+        if len(points) < 2 or points[0].k == points[-1].k or any(p.work is not None for p in self.points):
+            return False
+        first, last = points[0], points[-1]
+        grows = math.isclose((last.batch or 0.0) / (first.batch or 1.0), last.k / first.k, rel_tol=SAME_SIZE)
+        return grows and (first.seconds or 0.0) / (last.seconds or 1.0) > math.sqrt(last.k / first.k)
+
+    @cached_property
     def sizes(self) -> tuple[tuple[int, float], ...]:
         """The total work of every point that states it, K rising."""
+        if self.batch_is_no_work:
+            return ()
         points = sorted(self.points, key=lambda point: point.k)
         return tuple((point.k, point.size) for point in points if point.size is not None)
 

@@ -120,8 +120,8 @@ def superlinear(claim: Claim) -> Said:
         return None
     (e, k), k0 = max(above), claim.baseline_k
     return Hit(
-        f"E = {e:.3g} at K = {k} is above 1: K = {k0} paid for something that K = {k} did not, such as data that "
-        "overflow its memory or cache",
+        f"E = {e:.3g} at K = {k} is above 1 (superlinear), which needs a reason: K = {k0} paid for something that "
+        f"K = {k} did not, such as data that overflow its memory or cache",
         {"k": k, "efficiency": e},
         f"measure the memory traffic of the K = {k0} run (peak memory, page faults, cache misses), then time T(1) "
         "on a machine where it fits",
@@ -134,7 +134,11 @@ def impossible_efficiency(claim: Claim) -> Said:
     above = {point.k: e for point, e in claim.curve if _is_impossible(claim, point, e)}
     listed, k0 = ", ".join(f"{e:.3g} at K = {k}" for k, e in above.items()), claim.baseline_k
     text = f"E = {listed}: not the same job or unit as at K = {k0}, or K = {k0} ran out of memory"
-    return Hit(text, {"k": [*above], "efficiency": [*above.values()]}) if above else None
+    remedy = None
+    if claim.regime == "weak" and claim.batch_is_no_work:
+        text = f"times that fall about as 1/K are of a fixed total of samples, strong scaling: else E = {listed}"
+        remedy = "state what was fixed: with the same epochs or samples at every K this is strong scaling"
+    return Hit(text, {"k": [*above], "efficiency": [*above.values()]}, remedy) if above else None
 
 
 @rule
@@ -216,6 +220,8 @@ def answer_changed(claim: Claim) -> Said:
 def workload_unknown(claim: Claim) -> Said:
     if claim.workload_fixed is not None or claim.workload or len(claim.sizes) >= max(2, len(claim.points)):
         return None
+    if not claim.sizes and claim.batch_is_no_work:
+        return Hit("the batch grows with K while the times fall: how many samples or epochs is not stated", credit=0.5)
     if not claim.sizes:
         return "work, batch or problem size not stated"
     known = ", ".join(f"K = {k}" for k, _ in claim.sizes)
@@ -239,6 +245,8 @@ def time_per_part(claim: Claim) -> Said:
 def regime_unknown(claim: Claim) -> Said:
     hints = {"grows": "; the sizes grow with K: weak", "fixed": "; the sizes are fixed: strong"}
     hint = hints.get(" ".join(set(claim.steps)), "")
+    if claim.batch_is_no_work:
+        hint = "; the times fall about as 1/K while the batch grows: strong, with all samples fixed"
     text = f"strong (total work fixed) or weak (work per worker fixed) not stated{hint}"
     return Hit(text, credit=0.5 if hint else 0.0) if claim.regime is None else None
 

@@ -15,7 +15,7 @@ from scalecurve.words import workers_text
 
 NOISE = 0.01
 ENOUGH_REPEATS = 5
-SMALLEST_SPREAD = 5e-4
+SMALLEST_SPREAD, WIDE = 5e-4, 0.1  # of the mean
 MOST_DIGITS = 6
 HIGH, FAIR = 0.85, 0.7
 FLAT = 0.25
@@ -64,6 +64,16 @@ def spread_missing(claim: Claim) -> Said:
     if repeats is None:
         return "repeats and spread not stated"
     return Hit(f"{repeats} repeats, but no spread", {"repeats": repeats}, credit=0.5) if repeats > 1 else None
+
+
+@rule
+def wide_spread(claim: Claim) -> Said:
+    wide = {p.k: p.std / p.seconds for p in claim.points if p.std and p.seconds and p.std > WIDE * p.seconds}
+    if not wide:
+        return None
+    k = max(wide, key=wide.__getitem__)
+    text = f"runs differ by {wide[k]:.0%} at K = {k} (standard deviation over mean)"
+    return Hit(text, {"k": k, "spread": wide[k]}, credit=0.5)
 
 
 @rule
@@ -156,8 +166,8 @@ def karp_flatt_trend(claim: Claim) -> Said:
     return Hit(text, {"karp_flatt": {str(k): value for k, value in serial.items()}})
 
 
-@rule
-def slower_than_baseline(claim: Claim) -> Said:
+def _slower(claim: Claim) -> Hit | None:
+    """The largest K that is slower than a smaller one, beyond the noise."""
     fastest, slow = (claim.baseline_k, 1.0, claim.at(claim.baseline_k)), None
     for point, e in () if claim.may_be_weak else claim.curve:
         speed = e * point.k / claim.baseline_k
@@ -165,12 +175,24 @@ def slower_than_baseline(claim: Claim) -> Said:
         if speed >= fastest[1]:
             fastest = (point.k, speed, point)
         elif speed < fastest[1] * (1 - max(noise, NOISE)):
-            slow = (point.k, speed / fastest[1], fastest[0])
+            slow = (point.k, speed / fastest[1], *fastest[:2])
     if slow is None:
         return None
-    k, ratio, best = slow
+    k, ratio, best, peak = slow
     text = f"K = {k} is slower than K = {best}: {ratio:.2f} times the speed with {k / best:.3g} times the workers"
-    return Hit(text, {"k": k, "best": best, "ratio": ratio})
+    return Hit(text, {"k": k, "best": best, "ratio": ratio, "speed": ratio * peak})
+
+
+@rule
+def slower_than_baseline(claim: Claim) -> Said:
+    hit = _slower(claim)
+    return hit if hit is not None and hit.evidence["speed"] < 1 - NOISE else None
+
+
+@rule
+def slower_than_fewer(claim: Claim) -> Said:
+    hit = _slower(claim)
+    return hit if hit is not None and hit.evidence["speed"] >= 1 - NOISE else None
 
 
 @rule

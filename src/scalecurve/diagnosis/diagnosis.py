@@ -200,7 +200,9 @@ class Diagnosis(Result):
             probably = "" if self.probability >= SURE else f", probably ({self.probability:.0%})"
             named = either([_said(name) for name in self.stated]) if len(self.stated) == 2 else _said(self.cause)
             return f"{named.capitalize()}{probably}: {lost}."
-        return f"{either([_said(name) for name in self.groups[:3]]).capitalize()}: {lost}."
+        chances = by_family({one.name: one.probability for one in self.causes})
+        named = either([f"{_said(name)} ({chances[name]:.0%})" for name in self.groups[:3]])
+        return f"{named[:1].upper()}{named[1:]}: {lost}."
 
     @property
     def _disturbance(self) -> str:
@@ -227,6 +229,8 @@ class Diagnosis(Result):
 
     def _how_sure(self) -> str:
         """How likely the cause is, and the finer question: which others, or which of its family, it may be."""
+        if self.cause == NONE:
+            return f"That nothing is lost is {chance_words(self.probability)} ({min(self.probability, 0.99):.0%})."
         if len(self.candidates) == 1:
             return f"{_said(self.cause).capitalize()} is {chance_words(self.probability)} the main cause."
         likely = self.causes[0]
@@ -236,10 +240,12 @@ class Diagnosis(Result):
                 f"{_said(self.cause).capitalize()}: {self._meaning(self.cause)}; open is whether it is {either(own)}."
             )
         if len(self.stated) == 2:
-            meant = "; ".join(f"{_said(name)} is {self._meaning(name)}" for name in self.stated)
+            meant = "; ".join(f"{_said(name)}: {self._meaning(name)}" for name in self.stated)
             return f"{meant[:1].upper()}{meant[1:]}."
         rest = either([_said(name) for name in self.candidates if name != likely.name][:3])
-        return f"{_said(likely.name).capitalize()} is {self._meaning(likely.name)}; else it is {rest}."
+        if likely.name == NONE:
+            return f"That nothing is lost has a chance of {likely.probability:.0%}; else the cause is {rest}."
+        return f"{_said(likely.name).capitalize()}: {self._meaning(likely.name)}; else the cause is {rest}."
 
     def _meaning(self, cause: str) -> str:
         return self.meanings[cause].split(" (")[0]

@@ -78,7 +78,7 @@ class Forecast(Result):
         verb = "would take" if is_time else "would give"
         value = f"{show(row.value)} ({ends})" if row.value is not None else ends
         last_k, last = self.measured[-1]
-        decision = f"{workers_text(row.k, unit)} {verb} {value}{_against(row, last, last_k)}."
+        decision = f"{workers_text(row.k, unit)} {verb} {value}{_against(row, last, last_k, self.view.kind)}."
         sure = {0.9: "nine times in ten", 0.95: "19 times in 20", 0.8: "four times in five"}
         wide = row.high / row.low
         return Answer(
@@ -231,12 +231,15 @@ def _backtest_table(tried: Backtest, *, is_time: bool) -> Block:
     return table(["K", "predicted", "measured median", "error", "in interval"], rows, caption=caption)
 
 
-def _against(row: ForecastRow, last: float, last_k: int) -> str:
-    """How the value stands to that at the largest measured K."""
+def _against(row: ForecastRow, last: float, last_k: int, kind: CurveKind) -> str:
+    """How the value stands to that at the largest measured K; of weak scaling the work per second."""
     if row.value is None or row.low is None or row.high is None or row.extrapolation <= 1:
         return ""
     rising = row.quantity.higher_is_better
     ratio = row.value / last if rising else last / row.value
+    if kind is CurveKind.WEAK and row.efficiency is not None:
+        ratio *= 1.0 if row.quantity is Quantity.THROUGHPUT else row.k / last_k
+        return f": {ratio:.3g}x the work per second of {last_k}, E = {row.efficiency:.0%}"
     if row.low <= last <= row.high and ratio < 1 + NO_FASTER:
         return f", no {'more' if rising else 'faster'} than {last_k}"
     return f", {ratio:.2g} times {'that of' if rising else 'as fast as'} {last_k}"

@@ -570,3 +570,9 @@ def test_a_busy_machine_where_the_threads_waited_most_of_the_time_leaves_none() 
     result = diagnose(busy_machine(waiting=0.8, idle=0.1))
 
     assert (result.cause, result.reason) == ("undetermined", "disturbed")
+
+
+def test_a_curve_without_a_loss_is_not_called_a_cause() -> None:
+    text = diagnose({k: [100 / k, 100.2 / k, 99.9 / k] for k in (1, 2, 4, 8, 16)}).answer.confidence
+
+    assert str(text).startswith("That nothing is lost is ")

@@ -394,3 +394,9 @@ def test_a_large_speedup_is_written_without_an_exponent() -> None:
     study = sc.Study.from_samples({k: [1000.0 / k] * 3 for k in (1, 10, 100, 1000, 10000)}, regime="strong")
 
     assert "e+" not in str(forecast(study, at=[20000]))
+
+
+def test_weak_scaling_is_compared_by_the_work_per_second() -> None:
+    times = {1: 61.2, 2: 62.0, 4: 63.9, 8: 66.5, 16: 71.8, 32: 83.1}
+
+    assert "x the work per second of 32, E = " in forecast(times, at=64, regime="weak").answer.decision
