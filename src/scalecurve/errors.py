@@ -60,6 +60,7 @@ def spelled(text: str) -> str:
     """
     if ON_COMMAND_LINE.get() or "--" not in text:
         return text
+    text = re.sub(r"--extrapolate\b", "extrapolate=True", text)
     text = re.sub(r"--(regime|setup|growth) (strong|weak|included|excluded|log|linear)", r"\1='\2'", text)
     pieces, end = [], 0
     for command in COMMAND.finditer(text):

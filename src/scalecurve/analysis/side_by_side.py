@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+import numpy as np
 
 from scalecurve.analysis.curve import curve_of, log_ratio
 from scalecurve.document import (
@@ -22,11 +24,14 @@ from scalecurve.document import (
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, warning
-from scalecurve.study import Study, StudySet
-from scalecurve.study.study import PLACEMENT
-from scalecurve.words import percent, short_name
+from scalecurve.study import Quantity, Regime, Study, StudySet
+from scalecurve.study.study import PLACEMENT, is_load
+from scalecurve.units import rates_alike, seconds_alike
+from scalecurve.words import percent, short_name, workers_text
 
 AnyResult = TypeVar("AnyResult", bound=Result)
+OTHER_WORK = {"benchmark", "case", "dataset", "function", "input", "kernel", "phase", "problem", "query", "test"}
+"""Columns whose curves are different work, of which none replaces another."""
 MOST_SAID = 3  # other curves whose answer stands beside the first
 
 
@@ -62,6 +67,45 @@ class BestScaling(JsonRecord):
                 next=f"measure both at K = {self.k:,} more often",
             )
         return Answer(decision=f"{self.best} scales best: {shares}.", confidence=f"Efficiency is {ratio} as high.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fastest(JsonRecord):
+    """The curve with the shortest time or the highest rate of all, and the best that the next curve reaches.
+
+    `gain` is how many times faster it is, with an interval where runs were repeated.
+    """
+
+    curve: str
+    k: int
+    k_unit: str
+    value: float
+    next: str
+    next_k: int
+    next_value: float
+    gain: Estimate
+    quantity: Quantity
+
+    JSON = "curve k value next next_k next_value gain*"
+
+    def answer(self, scaling: BestScaling | None) -> Answer:
+        """Which curve to use and on how many workers; how the curves scale comes after it."""
+        is_time = self.quantity is Quantity.SECONDS
+        show = (seconds_alike if is_time else rates_alike)([self.value, self.next_value])
+        curve, following = short_name(self.curve), short_name(self.next)
+        best = f"the fastest of {following} is" if is_time else f"the most of {following} is"
+        rest = f"{best} {show(self.next_value)} on {self.next_k:,}"
+        decision = f"Use {curve} on {workers_text(self.k, self.k_unit)}: {show(self.value)}; {rest}."
+        sure = None
+        if self.gain.low is not None and self.gain.high is not None:
+            ends = f"{self.gain.low:.2f} to {self.gain.high:.2f} at {self.gain.level:.0%}"
+            noise = ", within the noise" if self.gain.low <= 1 else ""
+            sure = f"It is {self.gain.value:.2f}x as fast ({ends}){noise}."
+        said = scaling.answer() if scaling is not None else Answer(decision=decision)
+        scales = said.decision if scaling is not None else None
+        return Answer(
+            decision=decision, confidence=sure, reason=" ".join(filter(None, (scales, said.confidence))) or None
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,10 +145,11 @@ class SideBySide(Result):
     name: str
     answers: Mapping[str, Result]
     best: BestScaling | None
+    fastest: Fastest | None = None
     splits: tuple[BestSplit, ...] = ()
     own_findings: tuple[Finding, ...] = ()
 
-    JSON = "name best splits curves=answers findings=own_findings"
+    JSON = "name best fastest splits curves=answers findings=own_findings"
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -115,6 +160,17 @@ class SideBySide(Result):
             for finding in answer.findings
         ]
         return (*self.own_findings, *every)
+
+    def _shared_findings(self) -> Iterator[Finding]:
+        """The findings of all answers, one that several share once, with the names of its curves."""
+        holders: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
+        for name, answer in self.answers.items():
+            for finding in answer.findings:
+                holders.setdefault((finding.code, finding.message), []).append((name, finding))
+        for held in holders.values():
+            names = dict.fromkeys(short_name(name) for name, _ in held)
+            listed = ", ".join(names) if len(names) <= MOST_SAID or len(names) < len(self.answers) else "every curve"
+            yield replace(held[0][1], message=f"{listed}: {held[0][1].message}")
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of every answer, with the name of its curve."""
@@ -127,6 +183,8 @@ class SideBySide(Result):
         from scalecurve.analysis.table import SpeedupTable
 
         is_table = any(isinstance(result, SpeedupTable) for result in self.answers.values())
+        if self.fastest is not None and is_table:
+            return self.fastest.answer(self.best)
         if self.best is not None and (is_table or not answers):
             return self.best.answer()
         if not answers:
@@ -149,9 +207,10 @@ class SideBySide(Result):
             blocks.append(table(head, rows, caption="Splits of the same cores"))
         for name, answer in self.answers.items():
             said = [Paragraph(answer.answer.decision)] if answer.answer else []
-            blocks += [Heading(name), *said, *answer.body().blocks]
-        if self.own_findings:
-            blocks.append(FindingList(self.own_findings))
+            own = [block for block in answer.body().blocks if not isinstance(block, FindingList)]
+            blocks += [Heading(name), *said, *own]
+        if found := (*self.own_findings, *self._shared_findings()):
+            blocks.append(FindingList(found))
         return Document(f"{self.name}: {len(self.answers)} curves", tuple(blocks))
 
 
@@ -208,6 +267,38 @@ def best_scaling(studies: StudySet, *, level: float = 0.95) -> BestScaling | Non
     )
 
 
+def fastest_curve(studies: StudySet, *, level: float = 0.95) -> Fastest | None:
+    """The fastest curve at its own best K; None where the curves differ in size or kind, or larger K do more work."""
+    kinds = {(study.regime, study.quantity, study.unit, study.k_unit) for study in studies.studies.values()}
+    first = studies.first
+    timed = first.quantity is Quantity.SECONDS
+    rated = first.quantity.higher_is_better
+    if len(studies) < 2 or len(kinds) > 1 or studies.sizes or is_load(first.k_unit):
+        return None
+    axes = {axis.lower() for cells in studies.axes.values() for axis in cells}
+    if OTHER_WORK & axes or first.regime is Regime.WEAK or not (timed or rated):
+        return None
+    curves = {name: curve_of(study) for name, study in studies.items()}
+    sign = -1.0 if rated else 1.0
+    places = {name: int(np.argmin(sign * curve.mean)) for name, curve in curves.items()}
+    best, following = sorted(curves, key=lambda name: sign * float(curves[name].mean[places[name]]))[:2]
+    values = {name: float(curves[name].mean[places[name]]) for name in (best, following)}
+    at = {name: int(curves[name].k[places[name]]) for name in (best, following)}
+    ratio = log_ratio((curves[following], at[following], 1.0), (curves[best], at[best], -1.0))
+    gain = values[best] / values[following] if rated else values[following] / values[best]
+    return Fastest(
+        curve=best,
+        k=at[best],
+        k_unit=first.k_unit,
+        value=values[best],
+        next=following,
+        next_k=at[following],
+        next_value=values[following],
+        gain=ratio.around(gain, level),
+        quantity=first.quantity,
+    )
+
+
 def side_by_side(studies: StudySet, verb: Callable[[Study], Result], *, level: float = 0.95) -> SideBySide:
     """One verb for every curve of a set: `side_by_side(studies, scalecurve.tabulate)`.
 
@@ -228,6 +319,7 @@ def side_by_side(studies: StudySet, verb: Callable[[Study], Result], *, level: f
         name=studies.name,
         answers=answers,
         best=best_scaling(studies, level=level),
+        fastest=fastest_curve(studies, level=level),
         splits=best_splits(studies, level=level),
         own_findings=findings,
     )

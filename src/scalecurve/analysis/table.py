@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Self
@@ -12,6 +12,7 @@ import numpy as np
 from scalecurve.analysis.checks import check_shape, check_table, common_spread, implausible, spread_of_neighbours
 from scalecurve.analysis.curve import (
     LARGEST_LOG,
+    NEIGHBOUR_CHANCE,
     WELCH_LOG,
     Bend,
     Curve,
@@ -43,7 +44,7 @@ from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.study import is_load, what_scales
-from scalecurve.units import as_number, level_faults
+from scalecurve.units import as_number, level_faults, rates_alike
 from scalecurve.words import chance_words, percent, unit_words, workers_text
 
 SEED = 7
@@ -164,10 +165,11 @@ class SpeedupTable(Result):
             decision = f"No bend can be named: {others}; K = {bounds[-1].k:,} gives between {low} and {high}."
         else:
             decision = f"No bend can be named: {others}, at K = {listed}."
+        measured = last.relative_speedup * self.baseline_k  # S lies within its bounds, this as it was
         return Answer(
             decision=decision,
             confidence=f"From how long the job waited for cores: {others} at K = {listed}." if not rest else None,
-            reason=f"As measured, beside other programs, the speedup is {last.speedup.value:.3g} at K = {last.k:,}.",
+            reason=f"As measured, beside other programs, the speedup is {measured:.3g} at K = {last.k:,}.",
             next="the same with `--quiet-below 0.3`, which waits for a quiet machine",
         )
 
@@ -203,7 +205,7 @@ class SpeedupTable(Result):
         good = max((row.k for row in self.rows if row.k < bent), default=bent)
         if between := self._between(good, bent):
             return f"measure K = {', '.join(map(str, between))}: the limit lies between {good:,} and {bent:,}"
-        return "`scalecurve diagnose` on the same file says why it bends"
+        return "`scalecurve diagnose` says why it bends"
 
     def _threshold_words(self) -> str:
         return f" (threshold {percent(self.threshold)})" if self.rule == "efficiency" else ""
@@ -212,9 +214,15 @@ class SpeedupTable(Result):
         """How sure the bend is, and which K it could be instead."""
         if chance is None:
             return "Single runs give no probability."
-        others = [f"{k:,} ({percent(share)})" for k, share in self.bend.neighbours] if self.bend else []
-        instead = f"; the bend could also be at K = {', '.join(others)}" if others else ""
-        return f"Probability {chance_words(chance)}{instead}."
+        if self.bend is None:
+            return f"Probability {chance_words(chance)}."
+        others = [f"{k:,} ({percent(share)})" for k, share in sorted(self.bend.neighbours, key=lambda one: -one[1])]
+        instead = [f"the bend could also be at K = {', '.join(others)}"] if others else []
+        beyond = self.bend.beyond or 0.0
+        if beyond >= NEIGHBOUR_CHANCE:  # the likeliest first
+            first = not others or beyond >= max(share for _, share in self.bend.neighbours)
+            instead.insert(0 if first else 1, f"no bend up to K = {self.rows[-1].k:,} has {percent(beyond)}")
+        return f"Probability {'; '.join([chance_words(chance), *instead])}."
 
     def body(self) -> Document:
         unit = f" ({self.unit})" if self.unit and self.quantity is not Quantity.SECONDS else ""
@@ -233,15 +241,17 @@ class SpeedupTable(Result):
         columns += [Column(ratio)] if relative else []
         columns += [Column("E"), Column("interval", meaning="interval of E")]
         columns += [Column("Karp-Flatt")] if self.karp_flatt else []
-        rows = [self._cells(row) for row in self.rows]
+        means = [row.mean.value for row in self.rows]
+        large = rates_alike(means) if max(means) >= LARGEST_FIXED else None
+        rows = [self._cells(row, large) for row in self.rows]
         body = table([*columns, Column("verdict", "left")], rows)
         blocks: tuple[Block, ...] = (Paragraph(head), body)
         return Document(None, (*blocks, FindingList(self.findings)) if self.findings else blocks)
 
-    def _cells(self, row: TableRow) -> list[Cell | str | None]:
-        """One row of the printed table, in the order of its columns."""
+    def _cells(self, row: TableRow, large: Callable[[float], str] | None) -> list[Cell | str | None]:
+        """One row of the printed table, in the order of its columns; `large` writes values too long to write out."""
         middle = row.median if self.statistic == "median" and row.median else row.mean
-        digits, places = _decimals(middle.value), 2 if row.speedup.value < 1000 else 0
+        digits, places = large or _decimals(middle.value), 2 if row.speedup.value < 1000 else 0
         cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(middle.value, digits)]
         cells += [_interval(middle, digits), None if row.std is None else _fixed(row.std, digits)]
         cells += [_fixed(row.speedup.value, places), _interval(row.speedup, places)]
@@ -254,20 +264,20 @@ class SpeedupTable(Result):
         return [*cells, Cell(words, _TONES.get(row.verdict, "bad"))]
 
 
-def _interval(estimate: Estimate, digits: int | None) -> str | None:
+def _interval(estimate: Estimate, digits: int | Callable[[float], str]) -> str | None:
     if estimate.low is None or estimate.high is None:
         return None
     return f"{_fixed(estimate.low, digits)}..{_fixed(estimate.high, digits)}"
 
 
-def _fixed(value: float, digits: int | None) -> str:
-    return f"{value:.5g}" if digits is None or abs(value) >= LARGEST_FIXED else f"{value:.{digits}f}"
+def _fixed(value: float, digits: int | Callable[[float], str]) -> str:
+    return digits(value) if callable(digits) else f"{value:.{digits}f}"
 
 
-def _decimals(value: float) -> int | None:
-    """Four decimals for values around one, more for small and fewer for large ones; None where neither fits."""
-    steps = ((LARGEST_FIXED, None), (1e4, 1), (1e2, 2), (1e1, 3), (1e-2, 4), (1e-5, 7))
-    return next((digits for limit, digits in steps if value >= limit), None)
+def _decimals(value: float) -> int:
+    """Four decimals for values around one, more for small and fewer for large ones."""
+    steps = ((1e4, 1), (1e2, 2), (1e1, 3), (1e-2, 4), (1e-5, 7), (1e-8, 10))
+    return next((digits for limit, digits in steps if value >= limit), 13)
 
 
 def rule_words(result: SpeedupTable) -> str:
@@ -343,7 +353,7 @@ class TableBasis:
                     median=median_of(self.samples[k], of_time) if self.samples else None,
                     std=std if n > 1 else None,
                     speedup=efficiency.scaled(k),
-                    relative_speedup=efficiency.value * k / k0,
+                    relative_speedup=share * k / k0,
                     efficiency=efficiency,
                     verdict=verdict,
                     sure=True if k == k0 else sure,
@@ -368,12 +378,12 @@ class TableBasis:
 
 
 def quiet_efficiency(share: float, bounds: Sequence[float] | None, level: float) -> Estimate:
-    """E of a disturbed row: as measured, with the bounds of E on a quiet machine where the waiting of the job gives
-    them; the spread of disturbed runs says nothing about that."""
+    """E of a disturbed row: as measured, or the bound that excludes it: of E on a quiet machine, where the waiting of
+    the job gives bounds; the spread of disturbed runs says nothing about that."""
     if bounds is None:
         return Estimate(share, method="disturbed")
     low, high = bounds
-    return Estimate(share, low, high, level, "bounds from waiting for cores")
+    return Estimate(min(max(share, low), high), low, high, level, "bounds from waiting for cores")
 
 
 def tabulate(

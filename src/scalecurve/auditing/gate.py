@@ -46,7 +46,7 @@ from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Study
 from scalecurve.study.file import save
 from scalecurve.units import WorkersLike, as_workers, parse_share
-from scalecurve.words import short_name
+from scalecurve.words import short_name, unit_words
 
 FALSE_ALARM = 0.01
 DRIFT_ALARM = 0.0005  # per check; thirty checks in a row alarm falsely in less than 1 %
@@ -90,6 +90,7 @@ class Gate(Result):
     checks_before: int | None = None
     shifts_known: bool = False
     rests_on_one_session: bool = False
+    not_compared: str | None = None
 
     REFUSAL = "Nothing can be checked"
     JSON = "name against passed line false_alarm promise checks drift findings"
@@ -115,8 +116,14 @@ class Gate(Result):
             return f"PASS {short_name(self.name)}: nothing to compare with yet"
         if tested == 1 and not detectable:
             return f"PASS {short_name(self.name)}: {next(check for check in self.checks if check.passed)}"
+        faster = max((row for row in self.regressions if row.is_faster), key=lambda row: -row.loss, default=None)
+        gained = (
+            f"; {-faster.loss:.0%} {'faster' if faster.tests == 'T' else 'more efficient'} at K = {faster.k}"
+            if faster
+            else ""
+        )
         extra = f"; a loss of {max(detectable):.1%} at one K would be detected" if detectable else ""
-        return f"PASS {short_name(self.name)}: {tested} check{'' if tested == 1 else 's'}{extra}"
+        return f"PASS {short_name(self.name)}: {tested} check{'' if tested == 1 else 's'}{gained}{extra}"
 
     def records(self) -> list[dict[str, Any]]:
         names = ("kind", "k", "passed", "tests", "loss", "detectable", "p_value", "alpha", "floor", "efficiency")
@@ -132,20 +139,21 @@ class Gate(Result):
                 f"Identical code fails in at most {self.false_alarm:.0%} of checks (session shifts from the history)."
             )
         return (
-            f"Identical code fails in at most {self.false_alarm:.0%} of checks if sessions shift all K alike; if the "
-            "network of the day moves single K by 2 %, in up to 60 %."
+            f"Identical code fails in at most {self.false_alarm:.0%} of checks if a slow day slows every K alike; "
+            "where it slows some K by 2 % and others not, as a busy network does, in up to 60 %."
         )
 
     @property
     def answer(self) -> Answer:
         failed = [check for check in self.checks if check.passed is False]
+        said = " ".join(filter(None, (self.not_compared, self.promise))) or None
         if not self.passed:
             more = "" if len(failed) < 2 else f"; {len(failed) - 1} more"
             first = str(failed[0] if failed else f"along {self.checks_before} checks, {self.drift}")
             remedy = "measure the new code in a second session, `scalecurve merge` both, and check again"
             return Answer(
                 decision=f"FAIL {short_name(self.name)}: {first}{more}",
-                confidence=self.promise,
+                confidence=said,
                 reason="The loss is no larger than what another session can do to single K (2 %)."
                 if self.rests_on_one_session
                 else None,
@@ -154,7 +162,7 @@ class Gate(Result):
         needs_history = bool(self.regressions) and not self.shifts_known
         return Answer(
             decision=self.line,
-            confidence=self.promise,
+            confidence=said,
             next="keep a --history: it learns how sessions differ" if needs_history else None,
         )
 
@@ -252,7 +260,17 @@ def check(
         checks_before=None if history is None else len(past) - 1,
         shifts_known=session is not None,
         rests_on_one_session=one_session,
+        not_compared=None if old is None or old is new else _not_compared(new, old, compared=workers is None),
     )
+
+
+def _not_compared(new: Study, old: Study, *, compared: bool) -> str | None:
+    """The K that only one study has, where all are `compared`, and kinds of worker that differ; None without either."""
+    alone = [str(k) for k in sorted(set(new.all_k) ^ set(old.all_k))] if compared else []
+    said = [f"K = {', '.join(alone)}: in one study only, not compared."] if alone else []
+    if new.k_unit != old.k_unit:
+        said.append(f"K counts {unit_words(new.k_unit)} in the new study, {unit_words(old.k_unit)} in the old.")
+    return " ".join(said) or None
 
 
 def _past(new: Study, history: Path) -> tuple[HistoryEntry, ...]:

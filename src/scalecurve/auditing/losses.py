@@ -45,6 +45,7 @@ FEW_SHARES = {"one": 0.83, "larger": 0.04, "all": 0.13}  # of the false alarms, 
 MANY_SHARES = {"one": 0.37, "larger": 0.04, "all": 0.45}
 MANY = 8.0  # degrees of freedom of every mean, from which spreads are moderated
 MOST_PRIOR = 40.0  # degrees of freedom that all K may lend to one
+LEAST_SAID = 0.0005  # a change that is 0.0 %
 TOO_LARGE = 3.0  # standard deviations of noise and shift
 SLOWER = 0.02  # a K that is not slower beyond this level by its own noise has lost nothing
 BOTH = 1.3  # two judgements of noise must agree, so each may be this much laxer from five runs on (bench/gate.py)
@@ -274,6 +275,12 @@ class Regression(JsonRecord):
     together: tuple[int, ...] = ()
 
     kind = "regression"
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether it gained more than a loss needs to be seen."""
+        return self.detectable is not None and self.loss < -self.detectable
+
     JSON = "kind k tests loss alpha low p_value detectable passed together"
 
     def __str__(self) -> str:
@@ -284,8 +291,13 @@ class Regression(JsonRecord):
         if self.detectable is None:
             return f"K = {self.k}: {self.loss:+.1%} {quantity}, one sample only: not tested"
         smallest = f"smallest detectable loss {self.detectable:.1%}"
+        gain = f"{-self.loss:.1%} {'faster' if self.tests == 'T' else 'more efficient'}"
+        if self.is_faster:
+            return f"K = {self.k}: {gain} ({smallest})"
         if self.passed:
-            return f"K = {self.k}: no {quantity} beyond noise ({self.loss:+.1%}; {smallest})"
+            measured = f"{self.loss:.1%} slower" if self.tests == "T" else f"{self.loss:.1%} lower"
+            measured = "equal" if abs(self.loss) < LEAST_SAID else gain if self.loss < 0 else measured
+            return f"K = {self.k}: no {quantity} beyond noise ({measured}; {smallest})"
         return f"K = {self.k}: {self.loss:.1%} {quantity}, beyond noise ({_chance(self.p_value)}; {smallest})"
 
 

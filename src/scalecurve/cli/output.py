@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from scalecurve.cli.inputs import NUMBER
-from scalecurve.document import Result, safe_lines, spreadsheet_safe
+from scalecurve.document import Document, Result, safe_lines, spreadsheet_safe
 from scalecurve.errors import Fault, InputError, one_line
 from scalecurve.files import keeping_inputs
 from scalecurve.units import format_seconds
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from scalecurve.render.terminal import Screen
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+ON_SAME_FILE = re.compile(r"(scalecurve (?:diagnose|fit|forecast|next))(?![\w-])(?! [\w.])")
 PATIENCE = 0.7  # seconds before a progress line appears
 
 
@@ -165,9 +167,23 @@ def emit(result: Result, output: Output) -> None:
     elif not output.quiet and output.format is None:
         from scalecurve.render.terminal import to_terminal
 
-        print_out(to_terminal(result.document(), screen_of_terminal(), whole=output.verbose), keep_colour=True)
+        print_out(
+            to_terminal(_naming_file(result.document()), screen_of_terminal(), whole=output.verbose), keep_colour=True
+        )
     elif not output.quiet:
         print_out(encode(result, output.format or ending))
+
+
+def _naming_file(document: Document) -> Document:
+    """The document; a command that its answer proposes next names the study that was read here, as it was read."""
+    context, answer = click.get_current_context(silent=True), document.answer
+    given = context.params if context else {}
+    study = given.get("study")
+    if answer is None or answer.next is None or not isinstance(study, str) or study == "-" or study in answer.next:
+        return document
+    words = [study, *(word for name in ("series", "regime") if given.get(name) for word in (f"--{name}", given[name]))]
+    text = ON_SAME_FILE.sub(lambda verb: f"{verb[1]} {shlex.join(map(str, words))}", answer.next)
+    return replace(document, answer=replace(answer, next=text))
 
 
 def screen_of_terminal() -> Screen:

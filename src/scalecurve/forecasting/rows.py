@@ -134,7 +134,7 @@ def _refusal(k: int, ratio: float, factor: float, known: int | None) -> Finding:
     message = f"K = {k} is {ratio:.3g} times the largest measured K: a guess, not a forecast"
     if ratio <= REFUSED:
         message = f"K = {k} would be known within a factor of {factor:.0f} only, which is no answer"
-    remedy = "measure a larger K, or insist with extrapolate=True (--extrapolate)"
+    remedy = "measure a larger K, or insist with --extrapolate"
     remedy = f"ask for K = {known}, which can be answered, or {remedy}" if known else remedy
     return warning("forecast-refused", message, remedy=remedy, k=k, extrapolation=ratio)
 

@@ -161,9 +161,10 @@ def fold(text: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    """Lines of at most `width` characters; a percent sign stays with its number."""
-    lines = wrap(text.replace(" %", "\xa0%"), width, subsequent_indent=indent)
-    return [line.replace("\xa0%", " %") for line in lines]
+    """Lines of at most `width` characters; a percent sign stays with its number, and a value with its name: K = 1."""
+    joined = text.replace(" %", "\xa0%").replace(" = ", "\xa0=\xa0")
+    lines = wrap(joined, width, subsequent_indent=indent)
+    return [line.replace("\xa0%", " %").replace("\xa0=\xa0", " = ") for line in lines]
 
 
 def finding_text(finding: Finding, width: int = MOST_PROSE) -> str:

@@ -40,6 +40,18 @@ def test_ratios_with_intervals_and_verdicts() -> None:
     assert result.rows[2].efficiency.value == pytest.approx(1.0, abs=0.05)
 
 
+def test_single_runs_are_compared_without_an_interval() -> None:
+    cg, mg = (
+        Study.from_samples({1: [one], 32: [last]}, regime="strong", name=name)
+        for name, one, last in (("cg", 412.0, 29.4), ("mg", 181.0, 27.9))
+    )
+    said = compare(cg, mg, allow_mixed=True).answer
+
+    assert said is not None
+    assert said.decision == "mg is 2.28x faster at K = 1 and 1.05x faster at K = 32."
+    assert "no interval" in (said.confidence or "")
+
+
 def test_the_interval_of_the_efficiency_ratio_is_wider() -> None:
     row = compare(study(), study(seed=2), session=0.0).rows[2]
 

@@ -35,6 +35,23 @@ def test_the_best_is_named_at_the_largest_common_k() -> None:
     assert "good scales best" in best.answer().decision
 
 
+def test_the_faster_curve_is_the_decision_and_scaling_comes_second() -> None:
+    times = {"cg": (412, 210.5, 109.8, 60.2, 37.9, 29.4), "mg": (181, 95.2, 53.1, 33, 26.4, 27.9)}
+    curves = {name: {2**power: [float(second)] for power, second in enumerate(own)} for name, own in times.items()}
+    answers = {}
+    for regime in ("strong", "weak"):
+        studies = {name: Study.from_samples(own, regime=regime, k_unit="cores") for name, own in curves.items()}
+        answers[regime] = side_by_side(StudySet(studies=studies), sc.tabulate)
+    said = answers["strong"].answer
+
+    assert said is not None
+    assert said.decision == "Use mg on 16 cores: 26.4 s; the fastest of cg is 29.4 s on 32."
+    assert "cg scales best" in (said.reason or "")
+    assert answers["weak"].fastest is None
+    assert str(answers["strong"]).count("[single-sample]") == 1
+    assert "[single-sample] cg, mg: " in str(answers["strong"])
+
+
 def test_curves_with_nothing_in_common_have_no_best() -> None:
     apart = StudySet(studies={"a": amdahl(0.1), "b": Study.from_samples({3: [3.0], 6: [2.0]}, regime="strong")})
 
@@ -124,3 +141,11 @@ def test_a_set_has_one_meaning_of_k() -> None:
                 "b": Study.from_samples({1: [1.0]}, regime="strong", k_unit="nodes"),
             }
         )
+
+
+def test_a_next_command_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "own times.csv"
+    path.write_text("cores,seconds\n1,8\n2,4.1\n4,2.1\n")
+
+    assert run(["table", str(path)]) == 0
+    assert f"`scalecurve forecast '{path}' --at 8`" in " ".join(capsys.readouterr().out.split())

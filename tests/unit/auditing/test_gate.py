@@ -243,6 +243,18 @@ def test_a_large_loss_is_caught_among_equal_repeats() -> None:
     assert "loss of speed, beyond noise (p < 0.0001" in gate.line
 
 
+def test_a_gain_is_called_one_and_what_was_not_compared_is_said() -> None:
+    new, old = (
+        Study.from_samples({k: [scale / k * e for e in (0.99, 1, 1.01, 1.0)] for k in counts}, regime="strong")
+        for scale, counts in ((75.0, (1, 2, 4)), (100.0, (1, 2, 4, 8)))
+    )
+    said = check(new, against=old).answer
+
+    assert said is not None
+    assert "33 % faster" in said.decision
+    assert (said.confidence or "").startswith("K = 8: in one study only, not compared.")
+
+
 def test_the_last_digit_of_a_coarse_timer_is_noise() -> None:
     new, old = (
         Study.from_samples({1: [40.0] * 5, 2: [second] * 5}, regime="strong", name="job") for second in (21.0, 20.0)
