@@ -217,11 +217,13 @@ class SpeedupTable(Result):
         if self.bend is None:
             return f"Probability {chance_words(chance)}."
         others = [f"{k:,} ({percent(share)})" for k, share in sorted(self.bend.neighbours, key=lambda one: -one[1])]
-        instead = [f"the bend could also be at K = {', '.join(others)}"] if others else []
+        instead = [f"the bend ({rule_words(self)}) could also be at K = {', '.join(others)}"] if others else []
         beyond = self.bend.beyond or 0.0
         if beyond >= NEIGHBOUR_CHANCE:  # the likeliest first
             first = not others or beyond >= max(share for _, share in self.bend.neighbours)
-            instead.insert(0 if first else 1, f"no bend up to K = {self.rows[-1].k:,} has {percent(beyond)}")
+            instead.insert(
+                0 if first else 1, f"no bend ({rule_words(self)}) up to K = {self.rows[-1].k:,} has {percent(beyond)}"
+            )
         return f"Probability {'; '.join([chance_words(chance), *instead])}."
 
     def body(self) -> Document:

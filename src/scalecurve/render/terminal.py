@@ -163,7 +163,7 @@ def fold(text: str, width: int) -> list[str]:
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
     """Lines of at most `width` characters; a percent sign stays with its number, and a value with its name: K = 1."""
     joined = text.replace(" %", "\xa0%").replace(" = ", "\xa0=\xa0")
-    lines = wrap(joined, width, subsequent_indent=indent)
+    lines = wrap(joined, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\xa0%", " %").replace("\xa0=\xa0", " = ") for line in lines]
 
 
