@@ -136,6 +136,6 @@ def test_a_real_terminal_gets_colours_and_nothing_a_file_wrote(tmp_path: Path) -
     text = on_a_terminal("table", str(path))
     assert "\x1b[31mbelow" in text or "\x1b[32mok" in text
     assert "\x1b[2J" not in text
-    assert widest(text) <= 80
+    assert widest(text.replace(str(path), "evil.json")) <= 80  # a path is never broken: the command is to be pasted
     assert "\x1b" not in on_a_terminal("table", str(path), NO_COLOR="1")
     assert "\x1b" not in on_a_terminal("export", str(path), "--to", "csv")
