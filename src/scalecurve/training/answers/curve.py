@@ -308,6 +308,8 @@ def build_rows(
     """A row for each P with a layout.  Speedup is useful work over the smallest P's; `beyond` are other P, for what the
     next doubling gives."""
     all_uses = [use for use in (*uses, *beyond) if use.best.layouts]
+    if not all_uses:
+        return ()
     jobs = [
         TrainingJob(
             model=use.task.model, cluster=use.task.cluster, stack=use.task.stack, layout=layout, seq=use.task.seq,
@@ -316,7 +318,7 @@ def build_rows(
         for use in all_uses
         for layout in use.best.layouts
     ]  # fmt: skip
-    outcomes = iter(evaluate_jobs(jobs, uses[0].task.calibration))
+    outcomes = iter(evaluate_jobs(jobs, all_uses[0].task.calibration))
     rows = []
     for use in all_uses:
         outcome, *others = [next(outcomes) for _ in use.best.layouts]

@@ -350,6 +350,12 @@ def test_a_budget_is_kept_with_a_probability_like_a_deadline():
     assert "limits-uncertain" not in {finding.code for finding in ample.findings}
 
 
+def test_a_deadline_that_the_largest_count_misses_is_answered():
+    plan = plan_training("llama3-70b", "h100-ib400", gpus=[131072], batch="4Mi", deadline="1h")
+
+    assert "the nearest is 131,072 GPUs" in plan.choice
+
+
 def test_speedups_share_the_error_of_their_steps(plan):
     note = next(finding for finding in plan.findings if finding.code == "strong-scaling")
     low, high = (float(part) for part in note.message.split("(")[-1].rstrip(")").split(" to "))
