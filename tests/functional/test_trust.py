@@ -64,7 +64,7 @@ def test_audit_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("K,seconds\n1,600\n8,60\n", 1, "superlinear"),
         ("K,speedup\n1,1\n2,2\n4,4\n8,8\n", 1, "perfectly-linear"),
         ("gpus,seconds,efficiency\n1,100,100%\n4,30,95%\n", 1, "efficiency-does-not-add-up"),
-        ("nodes,time,global batch\n1,10,128\n2,5.4,256\n4,2.9,512\n", 1, "mixed-regime"),
+        ("nodes,time,global batch\n1,10,128\n2,10.1,256\n4,10.4,512\n", 1, "mixed-regime"),
     ],
 )
 def test_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path, table: str, code: int, says: str) -> None:
