@@ -18,7 +18,12 @@ from typing import Any
 from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator, accelerator_in
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, shared_variance
+from scalecurve.training.answers.evaluation import (
+    StepOutcome,
+    TrainingJob,
+    counted_accelerators,
+    shared_variance,
+)
 from scalecurve.training.answers.measured_layouts import Impossible, Unread, row_layouts, shards_weights, splits_model
 from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
@@ -123,9 +128,10 @@ class NextRun(JsonRecord):
     @property
     def sentence(self) -> str:
         """`time 20 steps on 64 GPUs ($3) and give them (--measured runs.csv): a factor of 1.35 becomes 1.15`."""
+        counted = counted_accelerators(self.outcome.gpus, self.outcome.unit)
         price = "" if self.usd is None else f" (${self.usd:,.0f})" if self.usd >= 1.0 else " (under $1)"
         return (
-            f"time {TIMED_STEPS} steps on {self.outcome.gpus:,} GPUs{price} and give them (--measured runs.csv): "
+            f"time {TIMED_STEPS} steps on {counted}{price} and give them (--measured runs.csv): "
             f"a factor of {math.exp(self.before):.2f} becomes {math.exp(self.after):.2f}"
         )
 
