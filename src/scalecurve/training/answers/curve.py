@@ -467,9 +467,14 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     cheap = deadline is not None and budget is None and first.run_usd is not None
     objective = request.objective or ("cost" if cheap else "time")
     key, limits = OBJECTIVES[objective], limit_words(deadline, budget)
-    if (budget is not None and first.run_usd is None) or None in (first.run_seconds, getattr(first, key)):
-        message = f"{limits or f'the objective {objective}'} needs a figure that this cluster does not have"
-        return ChosenScale(findings=(info("no-price", message, remedy="give --price"),))
+    unpaid = budget is not None and first.run_usd is None
+    if unpaid or None in (first.run_seconds, getattr(first, key)):
+        message = f"{limit_words(None, budget) if unpaid else f'the objective {objective}'} needs a figure that this "
+        note = info("no-price", f"{message}cluster does not have", remedy="give --price")
+        if deadline is None or first.run_seconds is None:
+            return ChosenScale(findings=(note,))
+        chosen = choose(rows, replace(request, budget=None if unpaid else request.budget, objective="time"))
+        return replace(chosen, findings=(note, *chosen.findings))
     near = min(rows, key=lambda row: (excess(row, request), row.gpus))
     allowed = [row for row in rows if excess(row, request) <= 1.0]
     if not allowed:

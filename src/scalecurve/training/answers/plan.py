@@ -52,6 +52,7 @@ from scalecurve.training.answers.evaluation import (
     Evaluation,
     StepOutcome,
     calibration_notes,
+    counted_accelerators,
     evaluate_layout,
 )
 from scalecurve.training.inputs.cluster import Cluster, ClusterLike, read_cluster
@@ -243,7 +244,7 @@ class Plan(Result):
             return (
                 f"On {row.gpus:,} {unit} train {format_count(row.optimal.parameters)} parameters: {row.optimal.words}."
             )
-        if self.strong:
+        if self.grown:
             last, fixed = self.rows[-1], self.strong[-1]
             return (
                 f"At {last.gpus:,} {unit} grow the model: {last.speedup:,.1f}x the useful work of "
@@ -257,6 +258,9 @@ class Plan(Result):
             return f"Use {row.gpus:,} {unit}: {format_count(row.outcome.tokens_per_second)} tokens/s."
         if self.chosen.short and len(self.rows) > 1:
             return f"Use {row.gpus:,} {unit}: {spent(row)}, {self.chosen.short}."
+        if 2 * row.idle >= row.gpus:
+            used = replace(row, gpus=row.outcome.gpus)  # the price of those that work
+            return f"Use {counted_accelerators(used.gpus, unit)}: {spent(used)}; of {row.gpus:,} the others stay idle."
         start = f"{'Use ' if len(self.rows) > 1 else ''}{row.gpus:,} {unit}: {spent(row)}"
         if len(self.rows) == 1 and row.doubling is not None and row.doubling < PAYS:
             half = format_seconds(row.run_seconds * row.doubling)
@@ -283,7 +287,7 @@ class Plan(Result):
     @property
     def _reasons(self) -> list[str]:
         row = self.advised
-        if self.strong:
+        if self.grown:
             last, fixed = self.rows[-1], self.strong[-1]
             return [
                 f"Useful efficiency is {100 * last.useful_efficiency:.0f} % with the model growing to "
@@ -302,9 +306,16 @@ class Plan(Result):
         return [limit, cap]
 
     @property
+    def grown(self) -> bool:
+        """Whether the model grows from one P to another."""
+        return bool(self.strong) and len(self.rows) > 1
+
+    @property
     def _next(self) -> str | None:
         if self.way_out:
             return self.way_out
+        if self.strong and not self.grown:
+            return f"a model grows from one P to another: {self.further}"
         if self.basis is None:
             return "give --tokens for the time and price of the run"
         scale = self.cost_effective
@@ -685,7 +696,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
 
 def further_counts(counts: Sequence[int], scale: CostEffective, *, grows: bool) -> list[int]:
     """The P to sweep next: beyond the end, or with the place between two P where doublings stop paying."""
-    if not scale.ended:
+    if not scale.ended and not grows:
         return sorted({*counts, scale.peak})
     return [*(counts if grows else ()), 2 * counts[-1], 4 * counts[-1]]
 

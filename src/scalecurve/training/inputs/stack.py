@@ -40,7 +40,7 @@ DOUBTS: Mapping[str, Mapping[str, float]] = {  # between sources: what a step th
     "low precision": {"low_precision": -1.0},
     "experts": {"grouped": -1.0},
 }
-TOLD_BY_RUNS = 0.65  # of what runs of one job tell of a doubt, as much holds for other jobs of the source
+TOLD_BY_RUNS = 0.6  # of what runs of one job tell of a doubt, as much holds for other jobs of the source
 NORMAL_90 = 1.645  # standard deviations on either side that hold 90 %
 FAMILIES = (  # accelerators with the same cores
     ("a100-80gb", "a100-40gb", "a800"), ("h100", "h100-96gb", "h200", "h800", "gh200", "h20", "h200-nvl"),

@@ -646,3 +646,30 @@ def test_units_are_counted_as_people_do():
     assert "on 1 GPU " in alone.next_run.sentence
     tpu = plan_training("llama3-8b", "tpu-v5e", gpus=[16, 32], batch="1Mi", critical_batch="zhang")
     assert "on 16 TPUs " in tpu.next_run.sentence
+
+
+def test_a_deadline_holds_where_the_objective_has_no_price():
+    job = {"model": "llama3-8b", "cluster": "gaudi2", "gpus": "8..512", "batch": "4Mi", "seq": 8192}
+    plan = plan_training(**job, objective="cost", deadline="20d")
+    assert plan.basis.usd_per_gpu_hour is None
+    assert plan.advised.run_seconds <= 20 * 86400
+    assert "no-price" in {note.code for note in plan.findings}
+    assert plan_training(**job, budget="1M", deadline="20d").chosen_gpus == plan.chosen_gpus
+
+
+def test_one_count_grows_no_model_and_the_answer_says_what_would():
+    plan = plan_training("llama3-8b", "h100", gpus=[64], batch="4Mi", seq=8192, weak=True)
+    assert plan.answer.decision.startswith("64 GPUs: ")
+    assert "--gpus 64,128,256" in plan.answer.next
+
+
+def test_accelerators_without_work_are_not_advised():
+    """A batch of one sequence on many: the first line names those that work, and their price."""
+    plan = plan_training("gemma3-4b", "h100", gpus=[512, 1024], batch="1 sequences", critical_batch="4Mi", seq=8192)
+    row = plan.advised
+    assert row.idle >= row.gpus / 2
+    alone = plan_training(
+        "gemma3-4b", "h100", gpus=[row.outcome.gpus], batch="1 sequences", critical_batch="4Mi", seq=8192
+    )
+    assert plan.answer.decision.startswith(f"Use {row.outcome.gpus} GPU")
+    assert plan.answer.decision.split(": ")[1].split(";")[0] == alone.answer.decision.split(": ")[1].split(";")[0]
