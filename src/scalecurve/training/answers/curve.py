@@ -15,14 +15,7 @@ from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, counted_accelerators, evaluate_jobs
 from scalecurve.training.inputs.request import OBJECTIVES, BatchChoice, PlanRequest, Target
-from scalecurve.training.physics.run import (
-    CriticalBatch,
-    DataParallelCap,
-    Goodput,
-    Reliability,
-    goodput,
-    loss_law,
-)
+from scalecurve.training.physics.run import CriticalBatch, DataParallelCap, Goodput, Reliability, goodput, loss_law
 from scalecurve.training.search.search import (
     BestLayouts,
     SearchTask,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
@@ -24,6 +25,8 @@ from scalecurve.training.inputs.request import batch_sequences, sequence_length
 from scalecurve.training.inputs.stack import (
     DOUBTS,
     NORMAL_90,
+    SOURCE_SPREAD,
+    TOLD_BY_RUNS,
     Constants,
     Device,
     Stack,
@@ -208,8 +211,12 @@ class StepOutcome(JsonRecord):
     @property
     def half_width(self) -> float:
         """Half of the 90 % interval of log(measured / predicted)."""
-        known = self.calibration
-        return NORMAL_90 * math.hypot(known.within, math.sqrt(shared_variance(known, self.slopes, self.slopes)))
+        return self.half_width_by(self.calibration.covariance)
+
+    def half_width_by(self, covariance: npt.ArrayLike) -> float:
+        """The same with this covariance of the doubts."""
+        shared = np.asarray(self.slopes) @ np.asarray(covariance) @ np.asarray(self.slopes)
+        return NORMAL_90 * math.hypot(self.calibration.within, math.sqrt(max(float(shared), 0.0)))
 
     @property
     def memory_share(self) -> float:
@@ -295,9 +302,14 @@ def counted_accelerators(count: int, unit: str) -> str:
     return f"{count:,} {unit if count > 1 else unit[:-1]}"
 
 
-def shared_variance(known: StackCalibration, one: Sequence[float], other: Sequence[float]) -> float:
-    """The covariance of the logarithms of two steps by these slopes, as far as their doubts are the same."""
-    return float(np.asarray(one) @ np.asarray(known.covariance) @ np.asarray(other))
+def told_by(doubts: npt.ArrayLike, runs: npt.ArrayLike, noise: Sequence[float] | Array) -> tuple[Array, Array]:
+    """By the covariance of the doubts and the slopes and variances of runs: how far they move the doubts for each unit
+    that a run is off, and the covariance that is left.  A part of what they tell does not hold for other jobs."""
+    covariance, slopes = np.asarray(doubts), np.asarray(runs)
+    gain = np.linalg.solve(slopes @ covariance @ slopes.T + np.diag(noise), slopes @ covariance).T
+    told, kept = gain @ slopes @ covariance, np.ones(len(covariance))
+    kept[0] = min(1.0, SOURCE_SPREAD / math.sqrt(covariance[0][0]))  # of everything: runs do tell which stack it is
+    return gain, covariance - told + (1.0 - TOLD_BY_RUNS) * told * np.outer(kept, kept)
 
 
 def step_slopes(columns: JobColumns, constants: Constants, seconds: Array) -> Array:

@@ -10,22 +10,11 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.document import (
-    Answer,
-    Block,
-    Cell,
-    Column,
-    Document,
-    FindingList,
-    JsonRecord,
-    Paragraph,
-    Result,
-    table,
-)
+from scalecurve.document import Answer, Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.curve import (
@@ -89,14 +78,7 @@ from scalecurve.training.search.search import (
     search,
     smallest_replica,
 )
-from scalecurve.units import (
-    WorkersLike,
-    format_count,
-    format_interval,
-    format_memory,
-    format_seconds,
-    seconds_alike,
-)
+from scalecurve.units import WorkersLike, format_count, format_interval, format_memory, format_seconds, seconds_alike
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
@@ -855,7 +837,7 @@ def _plan_findings(
     if request.global_batch is None and not request.batch_grows and terms.critical is None:
         message = f"no batch is given: about {format_count(USUAL_TOKENS)} tokens, with which most published runs begin"
         notes.append(info("usual-batch", message, remedy="give --global-batch"))
-    asked = (_wasted(rows), _uncharged(task, rows, terms), _critical_range(terms.critical), _gaps(task, uses, terms))
+    asked = (_wasted(rows), _uncharged(rows, terms), _critical_range(terms.critical), _gaps(task, uses, terms))
     notes += filter(None, (*asked, _idle(task, rows)))
     return [*notes, *calibration_notes(task.stack, task.cluster, task.calibration), *_eight_times(rows, request)]
 
@@ -874,17 +856,20 @@ def _wasted(rows: Sequence[PlanRow]) -> Finding | None:
     return warning("wasted-tokens", message, remedy=remedy, share=worst.wasted, gpus=worst.gpus)
 
 
-def _uncharged(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms) -> Finding | None:
+def _uncharged(rows: Sequence[PlanRow], terms: RunTerms) -> Finding | None:
     """A batch beyond any that a published law calls useful, where no critical batch charges for it."""
     if terms.critical is not None or terms.target is None:
         return None
-    law = read_critical_batch(USUAL_LAW, tokens=terms.target.tokens)
-    largest = max(row.outcome.tokens for row in rows)
-    if law is None or largest <= (law.tokens.high or law.tokens.value):
+    laws = [(row, read_critical_batch(USUAL_LAW, tokens=row.raw_tokens)) for row in rows]
+    times, row, high = max(
+        ((row.outcome.tokens / law.tokens.value, row, law.tokens.high or 0.0) for row, law in laws if law),
+        key=itemgetter(0),
+    )
+    if row.outcome.tokens <= high:
         return None
-    steps = terms.target.tokens / largest
+    steps = (row.raw_tokens or 0.0) / row.outcome.tokens
     message = (
-        f"a batch of {format_count(largest)} tokens is {largest / law.tokens.value:.3g} times the critical one by the "
+        f"a batch of {format_count(row.outcome.tokens)} tokens is {times:.3g} times the critical one by the "
         f"{USUAL_LAW} law, and the run is {steps:,.0f} steps: tokens that it wastes are not charged"
     )
     return warning("uncharged-batch", message, remedy=f"--critical-batch {USUAL_LAW}, or a smaller --global-batch")

@@ -41,6 +41,7 @@ DOUBTS: Mapping[str, Mapping[str, float]] = {  # between sources: what a step th
     "experts": {"grouped": -1.0},
 }
 TOLD_BY_RUNS = 0.6  # of what runs of one job tell of a doubt, as much holds for other jobs of the source
+SOURCE_SPREAD = 0.12  # of everything between sources of one stack; it is more only where the stack is in doubt
 NORMAL_90 = 1.645  # standard deviations on either side that hold 90 %
 FAMILIES = (  # accelerators with the same cores
     ("a100-80gb", "a100-40gb", "a800"), ("h100", "h100-96gb", "h200", "h800", "gh200", "h20", "h200-nvl"),
@@ -300,6 +301,11 @@ def moved_by(constants: Constants, shifts: Mapping[str, Any]) -> Constants:
         for name, sign in DOUBTS[doubt].items():
             factors[name] = factors.get(name, 0.0) + sign * shift
     return replace(constants, **{name: getattr(constants, name) * np.exp(by) for name, by in factors.items()})
+
+
+def within_peaks(constants: Constants) -> Constants:
+    """No share of a published rate is above 1."""
+    return replace(constants, **{name: min(getattr(constants, name), 1.0) for name in RATES})
 
 
 def of_no_name(
