@@ -9,7 +9,7 @@ stated.  The first three are not publishable.  The score counts the rows, so tha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -242,20 +242,28 @@ class _JudgedRow:
 
 def _judged(item: Item, claim: Claim, hits: list[Caught], own: tuple[Finding, ...]) -> _JudgedRow:
     """A row by what `measure` found, else by the rules that it violates, else by those that miss something."""
-    broken = [finding for finding in own if BROKEN.get(finding.code) is item]
-    of_row = {effect: [hit for hit in hits if (hit[0].item, hit[0].effect) == (item, effect)] for effect in Effect}
-    status = Effect.VIOLATED if broken or of_row[Effect.VIOLATED] else Effect.MISSING
-    causes = [] if broken else of_row[status]
+    of_item = [hit for hit in hits if hit[0].item is item]
+    violated, missed = ([hit for hit in of_item if hit[0].effect is effect] for effect in Effect)
+    points = WEIGHTS[item]
+    if broken := [finding for finding in own if BROKEN.get(finding.code) is item]:
+        return _unfulfilled(item, Effect.VIOLATED, -VIOLATION * points, [], broken)
+    if violated:
+        return _unfulfilled(item, Effect.VIOLATED, -VIOLATION * points, violated)
+    if missed:
+        return _unfulfilled(item, Effect.MISSING, points * min(hit.credit for _, hit, _ in missed), missed)
+    return _JudgedRow(item, ChecklistRow(str(item), "ok", EVIDENCE[item](claim)), points)
+
+
+def _unfulfilled(
+    item: Item, effect: Effect, points: float, causes: list[Caught], broken: Sequence[Finding] = ()
+) -> _JudgedRow:
+    """A row with the findings behind it, and the question that would mend it."""
     findings = (*broken, *(finding for _, _, finding in causes))
-    if not findings:
-        return _JudgedRow(item, ChecklistRow(str(item), "ok", EVIDENCE[item](claim)), WEIGHTS[item])
     evidence = "; ".join(dict.fromkeys(finding.message for finding in findings))
-    share = -VIOLATION if status is Effect.VIOLATED else min((hit.credit for _, hit, _ in causes), default=0.0)
     asks = next((rule.asks for rule, _, _ in causes if rule.asks), None)
     codes, remedy = tuple(dict.fromkeys(finding.code for finding in findings)), findings[0].remedy
-    line = ChecklistRow(str(item), str(status), evidence, codes, remedy)
-    question = asks or f"Please {remedy or f'correct the {item}'}."
-    return _JudgedRow(item, line, share * WEIGHTS[item], findings, question)
+    line = ChecklistRow(str(item), str(effect), evidence, codes, remedy)
+    return _JudgedRow(item, line, points, findings, asks or f"Please {remedy or f'correct the {item}'}.")
 
 
 def _grade(claim: Claim, hits: list[Caught], own: tuple[Finding, ...], statuses: list[str]) -> str:

@@ -28,7 +28,7 @@ from scalecurve.forecasting.published import Calibration, shipped
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity, Study
 from scalecurve.study.study import is_load
-from scalecurve.units import format_seconds, parse_seconds
+from scalecurve.units import format_seconds, parse_seconds, positive_faults
 from scalecurve.words import percent
 
 MOST_REPEATS = 3
@@ -135,12 +135,7 @@ def next_runs(
     study = thinned(as_study(study, regime=regime))
     budget = parse_worker_seconds(budget) if isinstance(budget, str) else budget
     settings = {"budget": budget, "target": target, "run_seconds": run_seconds, "largest": largest}
-    faults = [
-        Fault("not above 0", where=name, value=str(value), remedy="give a positive number")
-        for name, value in settings.items()
-        if value is not None and not value > 0
-    ]
-    if faults:
+    if faults := positive_faults(settings):
         raise InputError(faults, subject="next")
     data, calibration = view(study), calibration or shipped()
     goal = float(target or 4 * data.largest_k)
