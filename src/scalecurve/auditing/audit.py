@@ -17,7 +17,7 @@ from typing import Any
 from scalecurve.auditing import arithmetic_rules, job_rules, number_rules  # noqa: F401  importing them fills RULES
 from scalecurve.auditing.claim import Claim, claim_from, claim_of, load_claim
 from scalecurve.auditing.job_rules import stated
-from scalecurve.auditing.rule import RULES, Effect, Hit, Item, Rule
+from scalecurve.auditing.rule import RULES, AuditRule, Effect, Hit, Item
 from scalecurve.document import (
     Answer,
     Block,
@@ -178,8 +178,30 @@ class Audit(Result):
 def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None = None) -> Audit:
     """Whether a scaling result can be believed: the reporting checklist and the red flags, each with its evidence.
 
-    `subject` is a study (or a path, a mapping {K: seconds}, a frame), a published table, a claim.toml or its fields.
-    `regime` ("strong" or "weak") is for one that does not state it.  Findings of the measurement count too.
+    Parameters
+    ----------
+    subject
+        A study in any form that `load` takes, a published table, a claim.toml, or its fields as a mapping.
+    regime
+        "strong" or "weak", for a subject that does not state it.
+
+    Returns
+    -------
+    Audit
+        The verdict with its grade and score from 0 to 100, the six rows of the checklist, the findings (those of the
+        measurement too), and the questions to ask the author.
+
+    Raises
+    ------
+    InputError
+        The subject cannot be read, or holds several curves.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> audit = sc.audit({"workers": 256, "speedup": 400, "statement": "near-linear"})
+    >>> audit.verdict, [finding.code for finding in audit.violations][:2]
+    ('not publishable', ['baseline-unknown', 'superlinear'])
     """
     subject = _audited(subject, regime)
     claim = claim_of(subject) if isinstance(subject, Study) else subject
@@ -226,7 +248,7 @@ def _audited(subject: StudyLike | Claim | Mapping[str, Any], regime: str | None)
     return subject if isinstance(subject, Study | Claim) else claim_from(subject)
 
 
-Caught = tuple[Rule, Hit, Finding]
+Caught = tuple[AuditRule, Hit, Finding]
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from scalecurve.planning.cost_rows import (
     price_rows,
     steps_between,
 )
-from scalecurve.planning.curve import HOUR, Kind, TimeCurve, Timed, time_curve
+from scalecurve.planning.curve import HOUR, TimeCurve, Timed, TimeSource, time_curve
 from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Tariff, format_amount, format_money
 from scalecurve.units import WorkersLike, as_number, format_interval, format_seconds, positive_faults, seconds_alike
@@ -46,7 +46,11 @@ if TYPE_CHECKING:
     from scalecurve.forecasting.forecast import Forecast
 
 WORTH_PACKING = 1.1
-TONES: dict[Kind, Tone] = {Kind.FORECAST: "assumed", Kind.LAW: "assumed", Kind.PLANNED: "assumed"}
+TONES: dict[TimeSource, Tone] = {
+    TimeSource.FORECAST: "assumed",
+    TimeSource.LAW: "assumed",
+    TimeSource.PLANNED: "assumed",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +199,7 @@ class Cost(Result):
         """`8 GPUs, 3.2 h, $120`."""
         side = f", {row.lanes} at a time" if row.lanes > 1 else ""
         total = format_money(row.cost.value, self.tariff.currency)
-        by = " (forecast)" if row.kind is Kind.FORECAST else ""
+        by = " (forecast)" if row.kind is TimeSource.FORECAST else ""
         elapsed = seconds_alike(one.elapsed.value for one in self.rows)(row.elapsed.value)
         return f"{workers_text(row.k, self.k_unit)}{side}, {elapsed}, {total}{by}"
 
@@ -272,14 +276,51 @@ def cost(
     chance: float | None = None,
     notes: Sequence[Finding] = (),
 ) -> Cost:
-    """What a result costs at every K, and which K to choose: `cost(study, 2.50, jobs=1000, deadline=5 * 3600)`.
+    """What a result costs at every K, and which K to choose.
 
-    `subject` is a study (or a path, a mapping, a frame), a forecast, a training plan (or its JSON), or a law with its
-    `parameters`, T(1) and worker counts: `cost(law("amdahl"), 2.50, parameters={"serial": 0.05}, at=[256, 512])`.
-    `regime` is for a path, mapping or frame that does not state it.
-    `price` is dollars per worker-hour or a Tariff, and `notes` are findings about it.  `at` are the K to price,
-    `work_per_job` the work of one result where the study holds rates, `deadline` seconds, `budget` and `value_per_hour`
-    money, and `chance` the probability with which the deadline must be met.
+    Parameters
+    ----------
+    subject
+        A study in any form that `load` takes, a forecast, a training plan (or its JSON), or a law.
+    price
+        Dollars per worker-hour, or a Tariff.
+    regime
+        "strong" or "weak", for a subject that does not state it.
+    at
+        The K to price; a law needs them.
+    work_per_job
+        The work of one result, where the study or plan holds rates.
+    level
+        The level of intervals.
+    parameters, seconds_at_one, k_unit
+        Of a law: its parameters, T(1) in seconds, and what a worker is.
+    jobs, fleet, one_rental
+        How many results, the workers they are packed into, and whether machines are kept from job to job.
+    deadline, budget, value_per_hour
+        What to choose by: seconds, money for all jobs, money per hour of waiting.
+    chance
+        The probability with which the deadline must be met.
+    notes
+        Findings about the price.
+
+    Returns
+    -------
+    Cost
+        A row for each K with time, money and its place on the Pareto front, and the K that meets each goal.
+
+    Raises
+    ------
+    InputError
+        A setting is wrong, the subject cannot be read, no K meets the deadline, or the budget pays for no job.
+    Refused
+        Interruptions come so often that a job would never finish.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> priced = sc.cost(sc.law("amdahl"), 2.50, parameters={"serial": 0.05}, at=[1, 8, 64], deadline=900)
+    >>> priced.cheapest_in_time.k, round(priced.row(8).cost.value, 2)
+    (8, 3.38)
     """
     tariff = price if isinstance(price, Tariff) else Tariff(per_hour=as_number(price, "price"))
     campaign = Campaign(jobs=jobs, fleet=fleet, one_rental=one_rental)
@@ -320,7 +361,7 @@ def _require_possible(rows: Sequence[PricedRow], goal: Goal, k_unit: str, curren
     faults = []
     best = min(rows, key=lambda row: row.elapsed.value)
     if goal.deadline is not None and best.elapsed.value > goal.deadline:
-        by = " by a forecast, not measured" if best.kind is Kind.FORECAST else ""
+        by = " by a forecast, not measured" if best.kind is TimeSource.FORECAST else ""
         possible = f"the best possible is {format_seconds(best.elapsed.value)} on {workers_text(best.k, k_unit)}{by}"
         hint = f"{possible}; allow more time, fewer jobs, or pack them into a larger fleet"
         limit = format_seconds(goal.deadline)
@@ -339,10 +380,10 @@ def cost_findings(
 ) -> Iterator[Finding]:
     """What a reader of the table must know beside its numbers."""
     hint = "measure the K you mean to pay for"
-    if between := [row.k for row in rows if row.kind is Kind.INTERPOLATED]:
+    if between := [row.k for row in rows if row.kind is TimeSource.INTERPOLATED]:
         message = f"K = {_listed(between)} were not measured: their times lie on a power law between the neighbours"
         yield info("interpolated", message, k=between, remedy=hint)
-    if ahead := [row.k for row in rows if row.kind is Kind.FORECAST]:
+    if ahead := [row.k for row in rows if row.kind is TimeSource.FORECAST]:
         message = f"K = {_listed(ahead)} are forecasts: read their intervals, not their estimates"
         yield warning("forecast", message, k=ahead, remedy=hint)
     if campaign.fleet is None:
@@ -365,7 +406,7 @@ def _packing_finding(
     curve: TimeCurve, tariff: Tariff, campaign: Campaign, rows: Sequence[PricedRow]
 ) -> Iterator[Finding]:
     """Many jobs rarely need to be fast one by one: the same workers, packed at an efficient K, finish sooner."""
-    largest = [row for row in rows if row.kind is not Kind.FORECAST][-1]
+    largest = [row for row in rows if row.kind is not TimeSource.FORECAST][-1]
     packed = Campaign(jobs=campaign.jobs, fleet=largest.k, one_rental=campaign.one_rental)
     points = [(packed.elapsed(tariff, p.k, p.seconds.value), p) for p in curve.points if p.k <= largest.k]
     elapsed, point = min(points, key=lambda pair: (pair[0], pair[1].k))

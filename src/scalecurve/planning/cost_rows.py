@@ -23,7 +23,7 @@ import numpy as np
 from scalecurve.document import JsonRecord
 from scalecurve.errors import Refused
 from scalecurve.estimate import Estimate
-from scalecurve.planning.curve import CurvePoint, Kind, Repeats, TimeCurve
+from scalecurve.planning.curve import CurvePoint, Repeats, TimeCurve, TimeSource
 from scalecurve.planning.pricing import HOUR, Campaign
 from scalecurve.planning.tariff import Tariff
 from scalecurve.words import share_text, unit_words
@@ -111,7 +111,7 @@ class PricedRow(JsonRecord):
     """
 
     k: int
-    kind: Kind
+    kind: TimeSource
     lanes: int
     seconds: Estimate
     job_cost: Estimate

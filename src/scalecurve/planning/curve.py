@@ -31,7 +31,7 @@ HOUR = 3600.0
 PLAN_HINT = "give the output of scalecurve plan --json"
 
 
-class Kind(StrEnum):
+class TimeSource(StrEnum):
     """Where a time comes from."""
 
     MEASURED = "measured"
@@ -55,7 +55,7 @@ class CurvePoint:
 
     k: int
     seconds: Estimate
-    kind: Kind
+    kind: TimeSource
     repeats: Repeats | None = None
 
 
@@ -186,7 +186,7 @@ def _measured_point(row: TableRow, per_result: PerResult) -> CurvePoint:
     seconds, repeats = _converted(row.k, row.mean, per_result), None
     if row.std is not None and row.n > 1:
         repeats = Repeats(row.n, row.std / row.mean.value * seconds.value)
-    return CurvePoint(k=row.k, seconds=seconds, kind=Kind.MEASURED, repeats=repeats)
+    return CurvePoint(k=row.k, seconds=seconds, kind=TimeSource.MEASURED, repeats=repeats)
 
 
 def priced_k(measured: Sequence[int], at: Sequence[int] | None) -> tuple[list[int], list[int]]:
@@ -221,7 +221,9 @@ def curve_of_law(
         raise InputError(Fault("T(1) is above 0", where="time at one", value=f"{seconds_at_one:g}"))
     checked = law.checked(parameters)
     points = tuple(
-        CurvePoint(k=k, seconds=Estimate(seconds_at_one / law.speedup(k, **checked), method=law.title), kind=Kind.LAW)
+        CurvePoint(
+            k=k, seconds=Estimate(seconds_at_one / law.speedup(k, **checked), method=law.title), kind=TimeSource.LAW
+        )
         for k in workers
     )
     label = ", ".join(f"{name} {value:g}" for name, value in checked.items())
@@ -260,7 +262,7 @@ def _planned_point(row: Mapping[str, Any], tokens_per_job: float | None) -> Curv
     step, low, high = row.get("step_seconds"), row.get("step_low"), row.get("step_high")
     if step and low and high:
         estimate = replace(estimate, low=seconds * low / step, high=seconds * high / step, level=row.get("level"))
-    return CurvePoint(k=int(row["gpus"]), seconds=estimate, kind=Kind.PLANNED)
+    return CurvePoint(k=int(row["gpus"]), seconds=estimate, kind=TimeSource.PLANNED)
 
 
 def interpolate(points: Sequence[CurvePoint], k: int) -> CurvePoint:
@@ -284,7 +286,7 @@ def interpolate(points: Sequence[CurvePoint], k: int) -> CurvePoint:
     seconds = Estimate(power(a.value, b.value), method="log-log interpolation between neighbours")
     if a.low and b.low and a.high and b.high and a.low > 0 and b.low > 0:
         seconds = replace(seconds, low=power(a.low, b.low), high=power(a.high, b.high), level=a.level)
-    return CurvePoint(k=k, seconds=seconds, kind=Kind.INTERPOLATED)
+    return CurvePoint(k=k, seconds=seconds, kind=TimeSource.INTERPOLATED)
 
 
 PerResult = Callable[[int, float], float]
@@ -340,5 +342,5 @@ def _points_of(rows: Sequence[Any], level: float, per_result: PerResult) -> list
     for row in rows:
         if not row.refused and row.value is not None:
             value = Estimate(row.value, row.low, row.high, level, "forecast")
-            points.append(CurvePoint(k=row.k, seconds=_converted(row.k, value, per_result), kind=Kind.FORECAST))
+            points.append(CurvePoint(k=row.k, seconds=_converted(row.k, value, per_result), kind=TimeSource.FORECAST))
     return points

@@ -204,7 +204,27 @@ def _number(estimate: Estimate | None, digits: int) -> str | None:
 def assess(proposal: str | Path | Proposal | Mapping[str, Any]) -> Assessment:
     """Whether a cluster size helps: seven answers, the prediction, the recommended K and the verdict.
 
-    `proposal` is a proposal.toml (`scalecurve assess --init` writes one), its fields as a mapping, or a Proposal.
+    Parameters
+    ----------
+    proposal
+        A proposal.toml (`scalecurve assess --init` writes one), its fields as a mapping, or a Proposal.
+
+    Returns
+    -------
+    Assessment
+        The verdict with its reasons, an efficiency in each regime that applies, and what would turn the verdict.
+
+    Raises
+    ------
+    InputError
+        The proposal cannot be read; every fault of it at once.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> strong = {"points": [{"k": 8, "efficiency": 0.9}, {"k": 64, "efficiency": 0.5}]}
+    >>> sc.assess({"workers": 64, "workers_today": 8, "regime": "strong", "strong": strong}).verdict
+    <ProposalVerdict.WASTEFUL: 'wasteful'>
     """
     if not isinstance(proposal, Proposal):
         proposal = read_proposal(proposal)
