@@ -132,8 +132,14 @@ class Audit(Result):
             decision=decision,
             confidence=f"Score {self.score} of 100: {self._counts()}.",
             reason=None if placed is None else f"{placed.message}.",
-            next=f"ask: {BARE if len(self.claim.points) == 1 else self.questions[0]}" if self.questions else None,
+            next=f"ask: {BARE if self._is_bare else self.questions[0]}" if self.questions else None,
         )
+
+    @property
+    def _is_bare(self) -> bool:
+        """Whether the claim is one figure relative to nothing that it names."""
+        claim = self.claim
+        return len(claim.points) == 1 and claim.regime is None and claim.baseline.description is None
 
     @property
     def publishable(self) -> bool:
