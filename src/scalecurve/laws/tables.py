@@ -201,30 +201,13 @@ def law_table(
     if name == "karp-flatt":
         return karp_flatt_table(counts, speedups or ())
     if name == "isoefficiency":
-        _same_names(name, options, ("serial", "comm"), ("growth",))
-        return isoefficiency_table(counts, **options, hold=hold, serial_share=serial_share)
+        growth = options.pop("growth", "log")
+        return isoefficiency_table(counts, options, hold, growth=growth, serial_share=serial_share)
     law = law_named(name)
     if name == "amdahl" and serial_for_efficiency is not None:
         return _largest_serial(counts, serial_for_efficiency)
-    required = [parameter.name for parameter in law.parameters if parameter.default is None]
-    _same_names(name, options, required, [p.name for p in law.parameters if p.default is not None])
     cases = tuple(case for each in _regimes(law, regime) for case in _cases(each, counts, options, below))
     return LawTable(law=name.removesuffix("-weak"), cases=cases)
-
-
-def _same_names(name: str, options: Mapping[str, Any], required: Sequence[str], optional: Sequence[str]) -> None:
-    """Raise InputError with every parameter that the law does not have, and every one that is missing."""
-    remedy = f"it takes {', '.join([*required, *optional])}"
-    faults = [
-        Fault(f"{name} has no such parameter", where=key, remedy=remedy)
-        for key in options
-        if key not in (*required, *optional)
-    ]
-    if name == "amdahl":
-        remedy += ", or serial_for_efficiency"
-    faults += [Fault("parameter is missing", where=key, remedy=remedy) for key in required if key not in options]
-    if faults:
-        raise InputError(faults, subject=f"law {name}")
 
 
 def _regimes(law: Law, regime: str | None) -> list[Law]:
@@ -388,18 +371,13 @@ def _largest_serial(workers: Sequence[int], efficiency: float) -> LawTable:
 
 
 def isoefficiency_table(
-    workers: Sequence[int],
-    serial: float,
-    comm: float,
-    hold: float | None,
-    *,
-    growth: str = "log",
-    serial_share: bool = False,
+    workers: Sequence[int], terms: Mapping[str, Any], hold: float | None, *, growth: str, serial_share: bool
 ) -> LawTable:
     """Work per worker that holds an efficiency; with `serial_share`, the serial part is a share of the work."""
     if hold is None:
         raise InputError(Fault("parameter is missing", where="hold", remedy="the efficiency to hold"))
-    parameters = law_named("logcomm").checked({"serial": serial, "comm": comm})
+    parameters = law_named("logcomm").checked(terms)
+    serial, comm = parameters["serial"], parameters["comm"]
     amdahl.check_efficiency(hold)
     exchange = communication.growth_function(growth)
     least_work = communication.work_with_serial_share if serial_share else communication.work_per_worker
