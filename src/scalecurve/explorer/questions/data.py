@@ -27,6 +27,7 @@ from scalecurve.formats.reading import ReadOptions
 from scalecurve.render.report.material import Material, answer
 from scalecurve.study import StudySet
 from scalecurve.study.file import json_bytes, set_to_dict, study_to_dict
+from scalecurve.words import unit_words
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
@@ -181,6 +182,7 @@ def answer_table(request: DataRequest) -> dict[str, Any]:
     return {
         "curves": _curves(request),
         "table": table.to_dict(),
+        "unit": unit_words(table.k_unit),
         "html": html_of(table.document()),
         "shown": table_of(table.document()),
         "sentences": list(material.table.answer.lines()),  # the cause takes longer and comes with the diagnosis

@@ -155,11 +155,11 @@ export class DataView extends View {
 
   /** The largest useful K with its speedup and cost, where the answer names that K. @param {string} decision @returns {string[][]} */
   tiles(decision) {
-    const { rows, bend, k_unit: unit } = this.answer.table;
+    const { rows, bend } = this.answer.table;
     const useful = rows.filter((/** @type {any} */ row) => !bend || row.k < bend.k).at(-1);
     if (!useful || !decision.includes(` ${whole(useful.k)} `)) return [];
     const cost = this.more.cost?.cost.rows.find((/** @type {any} */ row) => row.k === useful.k);
-    return [["largest useful K", `${whole(useful.k)} ${unit}`, "the last K measured before the bend"], ["speedup there", short(useful.speedup), `efficiency ${percent(useful.efficiency)}`],
+    return [["largest useful K", `${whole(useful.k)} ${this.answer.unit}`, "the last K measured before the bend"], ["speedup there", short(useful.speedup), `efficiency ${percent(useful.efficiency)}`],
       ["cost there", cost ? dollars(cost.cost) : "-", `at ${dollars(Number(this.params.price))} for each worker and hour`]];
   }
 
@@ -225,7 +225,7 @@ export class DataView extends View {
     const decades = table.rows.length > 1 && table.rows.every((/** @type {any} */ row) => Number.isInteger(Math.log10(row.k)));
     const measured = table.rows.map((/** @type {any} */ row) => row.k);
     const ticks = [...measured, ...(this.more.forecast?.bands ?? []).map((/** @type {any} */ row) => row.k).filter((/** @type {number} */ k) => k > measured.at(-1))];
-    const axis = { label: `K (${table.k_unit})`, scale: /** @type {"log10" | "log2"} */ (decades ? "log10" : "log2"), ...(ticks.length <= MOST_TICKS ? { ticks } : {}) };
+    const axis = { label: `K (${answer.unit})`, scale: /** @type {"log10" | "log2"} */ (decades ? "log10" : "log2"), ...(ticks.length <= MOST_TICKS ? { ticks } : {}) };
     const points = (/** @type {string} */ what) => table.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row[what], low: row[`${what}_low`], high: row[`${what}_high`] }));
     this.curve.element.hidden = !strong;
     if (strong) {
