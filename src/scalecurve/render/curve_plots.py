@@ -139,7 +139,7 @@ def _frame(axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str,
         axes.set_ylim(lowest / margin**2, max(largest, *values) * margin)
     log_axis(axes, workers, both=what == "speedup")
     axes.set_xlim(smallest / margin, largest * margin)
-    axes.set_xlabel(f"K ({shorten(', '.join(dict.fromkeys(own.k_unit for own in tables)))})")
+    axes.set_xlabel(f"K ({shorten(', '.join(dict.fromkeys(unit_words(own.k_unit) for own in tables)))})")
     base = "" if tables[0].baseline_k == 1 else f", K0 = {tables[0].baseline_k}"
     axes.set_ylabel(f"speedup S(K){base}" if what == "speedup" else f"efficiency E(K){base}")
 
