@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Size = tuple[float, float]
 Painter = Callable[["Figure"], None]
+Curve = tuple[str | None, str, str, Iterable[tuple[float, float | None]]]
 
 BLUE, ORANGE, GREEN, PURPLE, GREY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#6b6b6b", "#D55E00"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, RED, "#56B4E9", "#000000")
@@ -298,6 +299,41 @@ def xy(points: Iterable[tuple[float, float | None]]) -> tuple[list[float], list[
     """The x and the y of points, without those that have no y."""
     pairs = [(x, y) for x, y in points if y is not None]
     return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+def lines(axes: Axes, curves: Iterable[Curve], **style: Any) -> None:
+    """Draw curves, each a label, a colour, a form (marker and dash as matplotlib writes them: `o--`) and points; one
+    without points is left out."""
+    for label, colour, form, points in curves:
+        if (pairs := xy(points))[0]:
+            axes.plot(*pairs, form, color=colour, label=label, **style)
+
+
+def area(
+    axes: Axes, ends: Iterable[Sequence[float | None]], colour: str, alpha: float, label: str | None = None
+) -> None:
+    """Shade what lies between two ends at each x (x, low, high), where both are known."""
+    known = [end for end in ends if None not in end]
+    if known:
+        axes.fill_between(*zip(*known, strict=True), color=colour, alpha=alpha, linewidth=0, label=label)  # type: ignore[arg-type]
+
+
+def rules(axes: Axes, along: str, marks: Iterable[tuple[float | None, str, str]], dash: str = ":") -> None:
+    """Straight lines at places of the x or the y axis, each with its colour and label; absent ones are left out."""
+    draw = axes.axvline if along == "x" else axes.axhline
+    for place, colour, label in marks:
+        if place is not None:
+            draw(place, color=colour, linestyle=dash, label=label)
+
+
+def name_axes(axes: Axes, x: str, y: str, title: str = "", *, log: bool = False, legend: Any = "best") -> None:
+    """The names of both axes, the title and the legend; `log` is the scale of y."""
+    axes.set(xlabel=x, ylabel=y)
+    if log:
+        axes.set_yscale("log")
+    if title:
+        axes.set_title(title, loc="left", fontsize="medium")
+    axes.legend(loc=legend)
 
 
 def wrapped(text: str, figure: Figure) -> str:
