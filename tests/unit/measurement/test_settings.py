@@ -136,3 +136,17 @@ def test_a_missing_file_and_one_that_is_not_toml(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("regime = strong")
     with pytest.raises(InputError, match="not TOML"):
         read_settings(tmp_path / "bad.toml")
+
+
+def test_a_dry_run_refuses_a_program_that_is_not_here(tmp_path: Path) -> None:
+    """Each misspelt word is a fault of its own, with the program that was meant, at every K that names another one."""
+    (tmp_path / "solver-1").write_text("")
+    (tmp_path / "solver-1").chmod(0o700)
+    asked = {"regime": "strong", "workers": "1,2", "oversubscribe": True, "folder": tmp_path}
+    with pytest.raises(InputError) as problem:
+        preview(command=["./solver-{workers}"], baseline={"serial": {"command": ["slep", "1"]}}, **asked)  # type: ignore[arg-type]
+    one, other = problem.value.faults
+
+    assert (one.value, one.remedy) == ("./solver-2", "did you mean solver-1?")
+    assert other.value == "slep"
+    assert preview(command=["./later", "{workers}"], timing={"setup_command": "make later"}, **asked).runs  # type: ignore[arg-type]
