@@ -78,10 +78,11 @@ def faults_of_programs(settings: MeasureSettings) -> Iterator[Fault]:
     commands = [settings.filled(settings.command[:1], k) for k in settings.workers]
     for word in dict.fromkeys(word for (word, *_) in (*commands, *(one.command for one in settings.baseline.values()))):
         if "/" in word:
-            found = settings.timing.setup_command or os.access(os.path.join(settings.folder or "", word), os.X_OK)
+            is_built = bool(settings.timing.setup_command)
+            found = is_built or os.access(os.path.join(settings.folder or "", word), os.X_OK)
             names = [each.name for each in Path(settings.folder or "", word).parent.glob("*")]
         else:
-            found = shutil.which(word, path=path)
+            found = shutil.which(word, path=path) is not None
             names = [name for place in path.split(os.pathsep) if os.path.isdir(place) for name in os.listdir(place)]
         if not found:
             near = get_close_matches(os.path.basename(word), names, n=1)

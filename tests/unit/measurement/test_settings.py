@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 from typing import Unpack, get_type_hints
 
@@ -79,6 +81,31 @@ def test_the_template_is_a_valid_study(tmp_path: Path) -> None:
 
     assert given.regime is Regime.STRONG
     assert given.output == tmp_path / "study.json"
+
+
+RECIPES = tomllib.loads(files("scalecurve.measurement").joinpath("recipes.toml").read_text())
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_a_valid_study_that_sets_what_it_names(name: str, tmp_path: Path) -> None:
+    launcher: dict[str, object] = {"name": name}
+    if name in ("PyTorchJob", "MPIJob"):
+        launcher = {"name": "kubernetes", "batch": {"kind": name}}
+    file = tmp_path / "study.toml"
+    file.write_text(template({"launcher": launcher, "workers": "1,8", "command": ["./own", "{workers}"]}))
+    given = make_settings(read_settings(file))
+    asked = RECIPES[name]["launcher"]
+
+    assert (given.workers, given.command) == ((1, 8), ("./own", "{workers}"))
+    assert given.launcher.name == launcher["name"]
+    assert {key: given.launcher.model_dump(mode="json")[key] for key in asked if key not in ("slurm", "batch")} == {
+        key: value for key, value in asked.items() if key not in ("slurm", "batch")
+    }
+    for table in ("slurm", "batch"):
+        own = getattr(given.launcher, table).model_dump(mode="json")
+        rest = {key: value for key, value in asked.get(table, {}).items() if key != "resources"}
+        assert {key: own[key] for key in rest} == rest
+    assert set(asked.get("batch", {}).get("resources", {})) <= set(given.launcher.batch.resources)
 
 
 def test_the_template_has_every_option_and_every_line_is_valid(tmp_path: Path) -> None:
