@@ -41,7 +41,7 @@ DOUBTS: Mapping[str, Mapping[str, float]] = {  # between sources: what a step th
     "experts": {"grouped": -1.0},
 }
 TOLD_BY_RUNS = 0.6  # of what runs of one job tell of a doubt, as much holds for other jobs of the source
-SOURCE_SPREAD = 0.12  # of everything between sources of one stack; it is more only where the stack is in doubt
+SOURCE_SPREAD = 0.15  # of everything between sources of one stack; it is more only where the stack is in doubt
 NORMAL_90 = 1.645  # standard deviations on either side that hold 90 %
 FAMILIES = (  # accelerators with the same cores
     ("a100-80gb", "a100-40gb", "a800"), ("h100", "h100-96gb", "h200", "h800", "gh200", "h20", "h200-nvl"),
