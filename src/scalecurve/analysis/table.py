@@ -451,7 +451,9 @@ def tabulate(
         faults.append(Fault("unknown statistic", value=statistic, remedy=f"use one of {', '.join(STATISTICS)}"))
     if len(study.all_k) < 2:
         counts = f"K = {study.all_k[0]}" if study.all_k else "none"
-        faults.append(Fault("scaling needs at least two worker counts", value=counts, remedy="measure another K"))
+        more = next((own.remedy for own in study.findings if own.code in ("unfinished", "interrupted")), None)
+        remedy = more or "measure another K"
+        faults.append(Fault("scaling needs at least two worker counts", value=counts, remedy=remedy))
     if faults:
         raise InputError(faults, subject=study.name)
     basis = TableBasis.of(study, statistic)
