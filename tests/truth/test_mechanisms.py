@@ -23,6 +23,7 @@ from scalecurve.mechanisms.network_extension import extend_sweep
 from scalecurve.mechanisms.stragglers import delays_from, order_statistic
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.study.message_sweep import MessageSweep, Timing
+from scalecurve.training.physics.learning_rate import large_batches, needed_layer_wise
 from scalecurve.training.physics.steptime import Schedule, bubble_passes
 
 
@@ -325,3 +326,10 @@ def test_the_ceiling_of_training_by_hand() -> None:
     assert ceiling(N=8e9, critical=2**22, P=found["smallest"])["efficiency"] == pytest.approx(1.0)
     larger = grown(N=8e9, critical=2**22, P=4 * found["smallest"])
     assert larger["efficiency"] > ceiling(N=8e9, critical=2**22, P=4 * found["smallest"])["efficiency"]
+
+
+def test_a_batch_of_the_largest_published_plain_run_needs_no_other_optimiser() -> None:
+    largest = max(run["tokens"] for run in large_batches().values() if "tokens" in run and not run["layer_wise"])
+
+    assert "no layer-wise optimiser is needed" in needed_layer_wise(largest)
+    assert "no published run is as large" in needed_layer_wise(1.001 * largest)

@@ -268,7 +268,7 @@ def test_choices_by_brute_force_over_every_k() -> None:
 
 
 def test_scaling_up_against_out_by_brute_force() -> None:
-    """USL rises and falls, so scaling out is faster between two K than 5 times one machine, for 5.5 or 20 times its price."""
+    """USL rises and falls, so scaling out beats 5 times one machine between two K, at 5.5 or 20 times its price."""
     values = {"contention": 0.02, "coherency": 0.002}
     speedups = {k: k / (1 + 0.02 * (k - 1) + 0.002 * k * (k - 1)) for k in range(1, 101)}
 
