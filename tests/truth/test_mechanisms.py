@@ -16,11 +16,12 @@ from scalecurve.laws import law, queueing
 from scalecurve.laws.ceiling import ceiling, grown
 from scalecurve.laws.formula import expected_largest, slowest
 from scalecurve.laws.network import Level, Link, Network
+from scalecurve.laws.roofline import Ceilings
 from scalecurve.laws.stragglers import lognormal_maximum
 from scalecurve.laws.tables import law_table
-from scalecurve.mechanisms import collective_cost, load_curve, tail_latency, training_step_cost
+from scalecurve.mechanisms import collective_cost, load_curve, place_kernels, tail_latency, training_step_cost
 from scalecurve.mechanisms.network_extension import extend_sweep
-from scalecurve.mechanisms.stragglers import delays_from, order_statistic
+from scalecurve.mechanisms.stragglers import delays_from, maximum, maximum_interval, order_statistic
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.study.message_sweep import MessageSweep, Timing
 from scalecurve.training.physics.learning_rate import large_batches, needed_layer_wise
@@ -333,3 +334,24 @@ def test_a_batch_of_the_largest_published_plain_run_needs_no_other_optimiser() -
 
     assert "no layer-wise optimiser is needed" in needed_layer_wise(largest)
     assert "no published run is as large" in needed_layer_wise(1.001 * largest)
+
+
+def test_the_interval_of_the_slowest_of_own_samples_is_not_much_wider_than_it_varies() -> None:
+    """How E[max of 100] varies over samples of 2,000 exponential steps, and the intervals of six of them."""
+    samples = [1 + np.random.default_rng(seed).exponential(1.0, 2000) for seed in range(200)]
+    spread = np.std([maximum(delays_from(own), 100) / own.mean() for own in samples])
+    drawn = [maximum_interval(delays_from(own), 100, np.random.default_rng(1)) for own in samples[:6]]
+    widths = [interval[1] - interval[0] for interval in drawn if interval is not None]
+
+    assert len(widths) == 6
+    assert 2 * 1.96 * spread < np.mean(widths) < 1.55 * 2 * 1.96 * spread
+
+
+def test_machine_numbers_are_written_as_people_do() -> None:
+    def ridge(peak: float) -> str:
+        return str(place_kernels(machine=Ceilings(peak=peak, bandwidths={"memory": 1e9})))
+
+    assert "ridge 999 flop/byte" in ridge(999e9)
+    assert "ridge 1,000 flop/byte" in ridge(1000e9)
+    assert "ridge 999,999 flop/byte" in ridge(999_999e9)
+    assert "ridge 1e+06 flop/byte" in ridge(1e15)
