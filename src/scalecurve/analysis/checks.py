@@ -111,7 +111,7 @@ def _speedups_as_times(curve: Curve) -> Finding | None:
     if not (after.any() and rises and np.all(gain[after] <= SUPERLINEAR * ratio[after])):
         return None
     message = f"the values start at exactly {first:g} and rise to {curve.mean[-1]:.4g}: speedups, not times"
-    remedy = "give the times behind them, or state the column of times with --value-column"
+    remedy = "give the times behind them, or name the column that holds times"
     return _implausible("speedups-as-times", _beyond(curve), "speedups, not times", message, remedy)
 
 
@@ -148,7 +148,7 @@ def _shared_work(curve: Curve) -> Finding | None:
         return None
     ends = f"T({curve.k[-1]}) is 1/{curve.time[0] / curve.time[-1]:.3g} of T({curve.k[0]})"
     message = f"the time falls about as 1/K ({ends}): the total work is fixed, which is strong scaling"
-    remedy = "state --regime strong"
+    remedy = "read it as strong scaling: `scalecurve table STUDY --regime strong`"
     return _implausible("shared-work", _beyond(curve), "falls like 1/K, which is strong scaling", message, remedy)
 
 

@@ -81,13 +81,13 @@ class Fits(Result):
         share = [(name, e) for name, e in best.parameters.items() if not name.endswith("_at_one")]
         values = ", ".join(f"{name} {_percent(e.value)}" for name, e in share)
         if len(self.tied) > 1:
-            way_out = f"measure K = {self.parting_k}" if self.parting_k else "measure more K"
+            way_out = f"`scalecurve next STUDY --separate {self.tied[0]},{self.tied[1]}` says which K parts them"
             decision = f"Do not choose a law yet: the data cannot tell {len(self.tied)} apart ({', '.join(self.tied)})."
             return Answer(decision=decision, reason=self.undecided_reason, next=way_out)
         if "lack-of-fit" in codes:
             none = f"{best.name} does not fit" if len(self.laws) == 1 else f"No law fits, not even {best.name}"
             decision = f"{none}: it misses the means by {best.misfit:.1%}, more than the noise."
-            return Answer(decision=decision, next="scalecurve diagnose names what bends the curve instead")
+            return Answer(decision=decision, next="`scalecurve diagnose STUDY` names what bends the curve instead")
         decision = f"{best.name} explains the curve" + (f": {values}." if values else ".")
         if len(self.laws) == 1:
             decision = f"{best.name} was the only law fitted" + (f": {values}." if values else ".")
@@ -95,7 +95,7 @@ class Fits(Result):
         sure = f"At {self.level:.0%}: {', '.join(ends)}." if ends else None
         reason = f"It misses the measured means by {best.misfit:.1%}."
         return Answer(
-            decision=decision, confidence=sure, reason=reason, next="scalecurve forecast says what comes next"
+            decision=decision, confidence=sure, reason=reason, next="`scalecurve forecast STUDY` says what comes next"
         )
 
     @property

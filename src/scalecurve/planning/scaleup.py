@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from scalecurve.analysis.checks import doubts
 from scalecurve.document import (
+    MEASURE_NEXT,
     Answer,
     Cell,
     Column,
@@ -32,6 +33,7 @@ from scalecurve.laws import Law
 from scalecurve.planning.curve import refuse_load
 from scalecurve.study import Quantity, Study
 from scalecurve.units import WorkersLike, as_workers
+from scalecurve.words import percent
 
 LAW_WORKERS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -107,9 +109,11 @@ class ScaleUp(Result):
     @property
     def answer(self) -> Answer:
         """Whether to scale out or up, by time and by cost."""
-        both = [row.workers for row in self.rows if row.faster and row.cheaper]
+        both = next((row for row in self.rows if row.faster and row.cheaper), None)
         if both:
-            decision = f"Scale out: {both[0]:,} small machines are faster and cheaper than the big one."
+            gain, price = both.speedup / self.faster, both.cost / self.big["cost"]
+            of_big = f"{gain:.3g}x as fast at {price:.2g}x the cost"
+            decision = f"Scale out: {both.workers:,} small machines are {of_big} of the big one."
         elif self.time_from is None:
             decision = f"Scale up: no K up to {self.rows[-1].workers:,} is as fast as the big machine."
         else:
@@ -118,9 +122,19 @@ class ScaleUp(Result):
             decision = f"Scale up to save money; {row.workers:,} small machines are faster at {dearer:.3g}x its cost."
         return Answer(
             decision=decision,
+            confidence=self._how_sure(both),
             reason=f"Scaling out is faster {self._span('faster')} and cheaper {self._span('cheaper')}.",
-            next="measure E at the K that decides" if any(row.kind != "measured" for row in self.rows) else None,
+            next=f"measure E at the K that decides: {MEASURE_NEXT}"
+            if any(row.kind == "law" for row in self.rows)
+            else "`scalecurve diagnose STUDY` says what to mend first",
         )
+
+    @staticmethod
+    def _how_sure(row: ScaleRow | None) -> str | None:
+        """The interval of the efficiency that decides."""
+        if row is None or row.low is None or row.high is None:
+            return None
+        return f"Its efficiency is {percent(row.efficiency)} ({percent(row.low)} to {percent(row.high)})."
 
     def body(self) -> Document:
         big = (

@@ -304,12 +304,12 @@ class Plan(Result):
         if self.way_out:
             return self.way_out
         if self.basis is None:
-            return "give --tokens for the time and price of the run"
+            return "`SAME --tokens 15T` gives the time and price of a run"
         if self.cost_effective.ended and len(self.rows) > 1 and not self.choice:
             last = self.rows[-1].gpus
-            return f"doublings still pay at {last:,}: {self.further}"
+            return f"doublings still pay at {last:,}: `{self.further}`"
         if self.critical is None:
-            return "say what large batches waste: --critical-batch zhang, a number, or your gradient-noise file"
+            return "`SAME --critical-batch zhang` says what large batches waste; so does your gradient-noise file"
         run = self.next_run
         return None if run is None or self.evidence == "measured here" else run.sentence
 
