@@ -133,9 +133,7 @@ class History(Result):
             if self.session is None
             else f"Between sessions T of all K shifts by {self.session:.1%}"
             + ("." if self.own_shift is None else f", single K by up to {self.own_shift:.1%}."),
-            next=f"`git show {latest.commit}`"
-            if latest is not None and latest.per_commit is None
-            else "`SAME --verbose` shows every check",
+            next=f"`git show {latest.commit}`" if latest is not None and latest.per_commit is None else None,
         )
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 
 from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import thinned
+from scalecurve.distributions import fdtrc, stdtrit
 from scalecurve.document import (
     Answer,
     Block,
@@ -232,8 +233,6 @@ def _parameters(study: Study, solved: Solutions, own: Solution, level: float, we
     """The law's parameters, then its value at one worker; no interval where many values fit exactly."""
     timed = study.quantity is Quantity.SECONDS
     if weighting == "absolute":
-        from scipy.special import stdtrit
-
         values, covariance, freedom = refit_absolute(own, solved.points, study.quantity)
         half = float(stdtrit(freedom, 0.5 + level / 2)) * np.sqrt(np.diag(covariance))
         low, high, method = np.maximum(values - half, 0.0), values + half, LINEARISED
@@ -283,8 +282,6 @@ def _data_findings(study: Study, solved: Solutions, tied: Sequence[str], k: int 
 
 def _law_findings(solved: Solutions, fits: Sequence[Fit]) -> Iterator[Finding]:
     """Misfit of the best law against the noise of repeats (F test), parameters at a bound, superlinear data."""
-    from scipy.special import fdtrc
-
     points, best = solved.points, solved.by_law[fits[0].name]
     free = len(points) - best.size
     if points.noise is None:

@@ -370,7 +370,7 @@ class StragglerCost(Result):
             + (
                 ""
                 if last.any_slow is None
-                else f" With a chance of {percent(last.any_slow)} one is always {self.persistent_factor:g} times slower."
+                else f" With a chance of {percent(last.any_slow)} one is always {self.persistent_factor:g}x slower."
             ),
             next=f"`SAME --backups {best.backups}` says what {best.backups} backup workers gain"
             if helps and best is not None
