@@ -178,7 +178,7 @@ def test_a_sweep_that_ends_too_early_does_not_claim_a_drop():
     assert "still pay" not in ended.answer.next
     short = plan_training("llama3-8b", "h100", gpus=[8, 16, 32], batch="4Mi", seq=8192)
     assert short.cost_effective_gpus == 32
-    assert short.answer.next.startswith("doublings still pay at 32: scalecurve plan --model llama3-8b ")
+    assert short.answer.next.startswith("doublings still pay at 32: `scalecurve plan --model llama3-8b ")
     assert "--gpus 64,128" in short.answer.next
     assert "every doubling up to here gives 1.7x" in whole(short)
     assert "from here on" not in whole(short)
