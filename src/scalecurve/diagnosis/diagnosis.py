@@ -265,18 +265,17 @@ class Diagnosis(Result):
 
     @property
     def _counts(self) -> bool:
-        """Whether shares were counted: from times alone they would show the models, not the runs."""
+        """Whether shares were counted: from times alone they are those of terms, as far as their causes are likely."""
         return self.basis not in (FROM_TIMES, FROM_THREADS)
 
     def _causes(self) -> Block:
-        heads: list[Column | str] = [Column("cause", "left"), "chance"]
-        heads += ["share of the loss", "90 %"] if self._counts else [Column("meaning", "left")]
+        last = Column("90 %") if self._counts else Column("meaning", "left")
+        heads = [Column("cause", "left"), Column("chance"), Column("share of the loss"), last]
         rows = []
         for c in self.causes:
             if c.name in self.candidates or c.share >= SMALL_SHARE:
-                counted = (f"{c.share:.0%}", f"{c.share_low:.0%} to {c.share_high:.0%}")
-                rest = counted if self._counts else (self.meanings[c.name],)
-                rows.append((c.name, f"{min(c.probability, 0.99):.0%}", *rest))
+                more = f"{c.share_low:.0%} to {c.share_high:.0%}" if self._counts else self.meanings[c.name]
+                rows.append((c.name, f"{min(c.probability, 0.99):.0%}", f"{c.share:.0%}", more))
         return table(heads, rows)
 
     def _worker_time(self) -> Block:
@@ -457,9 +456,10 @@ def _evidence(study: Study, weighed: Weighed, extra: Extensions) -> list[str]:
 
 def _shape_sentences(study: Study, weighed: Weighed) -> list[str]:
     """What the times show, in sentences."""
-    leading = [(name, part) for name, (part, _) in weighed.terms.items() if part >= 0.15][:3]
+    leading = [(name, weighed.parts[name]) for name in weighed.terms if weighed.parts[name] >= 0.15][:3]
     words = [f"{name} ({part:.0%})" for name, part in leading]
-    joined = " and ".join(words) if evidence_in_times.CONSTANT in dict(leading) else either(words) if words else ""
+    is_sum = len(words) == 2 and evidence_in_times.CONSTANT in dict(leading)
+    joined = " and ".join(words) if is_sum else either(words) if words else ""
     shape = f"The loss grows as {joined}" if words else "No term stands out in the loss"
     spreads = {k: float(v.std(ddof=1) / v.mean()) for k, v in times_by_k(study).items() if len(v) > 1}
     if spreads:
