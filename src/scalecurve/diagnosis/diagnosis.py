@@ -178,14 +178,17 @@ class Diagnosis(Result):
         if self.counted is not None:
             return self.counted
         lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%} of worker time is lost {at}"
-        if self.cause != UNDETERMINED:
-            probably = "" if self.probability >= SURE else f", probably ({self.probability:.0%})"
-            named = either([_said(name) for name in self.stated]) if len(self.stated) == 2 else _said(self.cause)
-            then = f", then {_said(self.second)}" if self.second else ""
-            return f"{named.capitalize()}{probably}{then}: {lost}."
-        chances = by_family({one.name: one.probability for one in self.causes})
-        named = either([f"{_said(name)} ({chances[name]:.0%})" for name in self.groups[:3]])
-        return f"{named[:1].upper()}{named[1:]}: {lost}."
+        return f"{self._named[:1].upper()}{self._named[1:]}: {lost}."
+
+    @property
+    def _named(self) -> str:
+        """What is stated, with its chance; else the groups of causes that are possible."""
+        if self.cause == UNDETERMINED:
+            chances = by_family({one.name: one.probability for one in self.causes})
+            return either([f"{_said(name)} ({chances[name]:.0%})" for name in self.groups[:3]])
+        probably = "" if self.probability >= SURE else f", probably ({self.probability:.0%})"
+        named = either([_said(name) for name in self.stated]) if len(self.stated) == 2 else _said(self.cause)
+        return f"{named}{probably}" + (f", then {_said(self.second)}" if self.second else "")
 
     @property
     def _disturbance(self) -> str:

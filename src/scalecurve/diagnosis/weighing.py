@@ -35,6 +35,7 @@ FROM_TIMES, FROM_PHASES, FROM_OWN_TIMES = "samples of T(K) only", "phases of eve
 FROM_THREADS = "T(K) and the states of the threads"
 MACHINES = re.compile(r"node|host|machine|instance|server", re.IGNORECASE)
 THREADS = re.compile(r"thread|core", re.IGNORECASE)
+MOST_SHARED = 128  # threads or cores of one process: what counts more cores counts those of many processes
 APART, SHARED, LOAD, UNKNOWN = "a machine each", "one process", "clients", "unknown"
 IMPOSSIBLE = -2.5  # log odds of a cause that the placement leaves no room for: a shared machine, or messages
 MISFIT, OFF = 25.0, 0.25  # chi-square over degrees of freedom, and distance (strong), from which nothing is named
@@ -134,7 +135,7 @@ def placement_of(study: Study) -> str:
     spread = bool(placed) and all(len(own.hosts) > 1 and len(set(own.hosts)) == len(own.hosts) for own in placed[-3:])
     if spread or MACHINES.search(study.k_unit):
         return APART
-    return SHARED if THREADS.match(study.k_unit) else UNKNOWN
+    return SHARED if THREADS.match(study.k_unit) and study.all_k[-1] <= MOST_SHARED else UNKNOWN
 
 
 def weigh(study: Study, shifts: Mapping[str, float]) -> Weighed:
