@@ -170,7 +170,7 @@ class Diagnosis(Result):
         if self.reason == DISTURBED:
             return f"No cause named: {self._disturbance}."
         if self.reason == LACK_OF_FIT:
-            return "No cause named: the times follow no mechanism, and no sum of two, that has a name here."
+            return f"No cause named: {next(own.message for own in self.findings if own.code == 'lack-of-fit')}."
         if self.cause == NONE:
             return f"Nothing is lost beyond the noise up to K = {self.by_k[-1].k}."
         if self.candidates[0] == NONE:
@@ -404,7 +404,7 @@ def diagnose(
     )
     if _is_disturbed(study, result):
         return _refused(result, DISTURBED)
-    return result if weighed.fits or verdict.cause == NONE else _refused(result, LACK_OF_FIT)
+    return result if weighed.fits or verdict.cause == NONE else _refused(result, LACK_OF_FIT, weighed.outcast)
 
 
 def _is_disturbed(study: Study, result: Diagnosis) -> bool:
@@ -495,7 +495,7 @@ def _findings(study: Study, weighed: Weighed, candidates: tuple[str, ...]) -> li
     return findings
 
 
-def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
+def _refused(judged: Diagnosis, reason: str, outcast: int | None = None) -> Diagnosis:
     """The same without a cause: every one alike, and what to do instead."""
     even = 1.0 / (len(ANSWERS) - 1)
     causes = tuple(
@@ -506,8 +506,11 @@ def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
     if reason == LACK_OF_FIT:
         message = "no sum of the terms that have a name follows these times"
         remedy = "record where each worker's time goes, and look for a K that ran elsewhere or otherwise"
-        findings = (*findings, warning("lack-of-fit", message, remedy=remedy))
         advice = WATCH_SERVER if is_load(judged.k_unit) else "record phases (scalecurve.probe), and check each K"
+        if outcast is not None:
+            message = f"K = {outcast} is slower than the K around it; without it a sum of terms follows the times"
+            advice = f"measure K = {outcast} again, and look for what differed there"
+        findings = (*findings, warning("lack-of-fit", message, remedy=remedy))
     return replace(
         judged,
         cause=UNDETERMINED,

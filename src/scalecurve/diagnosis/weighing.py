@@ -51,7 +51,7 @@ class Weighed:
     """The evidence of one study before the answer: its numbers, where the workers are, and what is shown beside them.
 
     `parts` are those of the loss by term of the times, `shifts` log odds that measurements beside the study add; `fits`
-    says that some sum of terms follows the times.
+    says that some sum of terms follows the times, and `outcast` is the one K that none follows.
     """
 
     record: str
@@ -62,6 +62,7 @@ class Weighed:
     placed: str = UNKNOWN
     counted: Accounting | ThreadLoss | None = None
     fits: bool = True
+    outcast: int | None = None
     shifts: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -161,6 +162,7 @@ def weigh(study: Study, shifts: Mapping[str, float]) -> Weighed:
     if any(finding.code == "disturbed" for finding in study.findings):
         numbers |= dict.fromkeys(evidence_in_times.OF_THE_SPREAD, 0.0)
     threads = thread_loss(study, weak=weak)
+    alone = evidence_in_times.outcast(times, weak=weak)
     strange = 10.0 ** numbers["misfit"] > MISFIT and len(times) > 3
     # Strong curves that no sum follows closely are named as rightly as others with every simulator left out.
     strange = strange and (weak or evidence_in_times.off_by(times, weak=weak) > OFF)
@@ -172,7 +174,8 @@ def weigh(study: Study, shifts: Mapping[str, float]) -> Weighed:
         known=repeats,
         placed=placement_of(study),
         counted=threads,
-        fits=not strange,
+        fits=not strange and alone is None,
+        outcast=alone,
         shifts=shifts,
     )
 
