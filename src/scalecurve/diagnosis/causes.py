@@ -24,7 +24,6 @@ ANSWERS = COMMUNICATION, STRAGGLER, JITTER, IMBALANCE, CONTENTION, SERIAL, REPEA
 )  # fmt: skip
 CAUSES = ANSWERS[:-2]
 UNDETERMINED = "undetermined"
-ALONE = 0.9  # of the chance of a family: a member that has more is stated in place of it
 UNLIKELY = 0.04  # the chance below which a cause is in no set: it costs a set 0.1 % of its coverage
 LOAD_CAUSES = (CONTENTION, SERIAL, OTHER, NONE)  # clients do not wait for one another: what they share is in the server
 FAMILIES: dict[str, tuple[str, ...]] = {name: tuple(own["members"]) for name, own in _LISTED["families"].items()}
@@ -156,10 +155,9 @@ def answer(chances: Mapping[str, float], used: Weights) -> CauseAnswer:
     candidates, families = likeliest(chances, used.covered), by_family(chances)
     groups = likeliest(families, used.covered)
     one, family, pair = candidates[:1], FAMILIES.get(groups[0], ()), sorted(chances, key=lambda own: -chances[own])[:2]
-    alone = tuple(name for name in family if chances[name] > ALONE * families[groups[0]])
     for cause, stated, least in (
         (one[0], one, 0.0 if len(candidates) == 1 else used.named),
-        (alone[0], alone, ALONE * used.named) if alone else (groups[0], family, used.named),
+        (groups[0], family, used.named),
         (" or ".join(pair), tuple(pair) if NONE not in pair or len(candidates) == 2 else (), used.pair),
         (UNDETERMINED, (), 0.0),
     ):
