@@ -230,6 +230,8 @@ class Diagnosis(Result):
         if len(self.stated) == 2:
             meant = "; ".join(f"{_said(name)}: {self._meaning(name)}" for name in self.stated)
             return f"{meant[:1].upper()}{meant[1:]}."
+        if self.cause == UNDETERMINED and likely.name != NONE:
+            return "What was recorded cannot tell these apart."
         rest = either([_said(name) for name in self.candidates if name != likely.name][:3])
         if likely.name == NONE:
             return f"That nothing is lost has a chance of {likely.probability:.0%}; else the cause is {rest}."
@@ -276,7 +278,7 @@ class Diagnosis(Result):
         heads = [Column("cause", "left"), Column("chance"), Column("share of the loss"), last]
         rows = []
         for c in self.causes:
-            if c.name in self.candidates or c.share >= SMALL_SHARE:
+            if c.name in self.candidates or (c.share >= SMALL_SHARE and self.candidates[0] != NONE):
                 more = f"{c.share_low:.0%} to {c.share_high:.0%}" if self._counts else self.meanings[c.name]
                 rows.append((c.name, f"{min(c.probability, 0.99):.0%}", f"{c.share:.0%}", more))
         return table(heads, rows)
