@@ -226,17 +226,18 @@ def grid_of_parted_labels(grid: CellGrid) -> CellGrid | None:
     for i, column in enumerate(grid.columns):
         labels = [] if isinstance(column, np.ndarray) else [cell.strip() for cell in column]
         parted = [pattern("shapes.label").fullmatch(label) for label in labels]
-        names = {own["name"].lower() for own in parted if own is not None}
-        several = len({own["count"] for own in parted if own is not None}) > 1
-        if 2 * sum(own is not None for own in parted) < len(parted) or not several or not names <= _PARALLEL:
+        found = [own for own in parted if own is not None]
+        several = len({own["count"] for own in found}) > 1
+        if 2 * len(found) < len(parted) or not several or not {own["name"].lower() for own in found} <= _PARALLEL:
             continue
-        counts = [
-            own["count"] if own else "1" if is_serial(cell) else "" for own, cell in zip(parted, labels, strict=True)
+        rows = [
+            (row, own["count"] if own else "1", own["name"] if own else label)
+            for row, (own, label) in enumerate(zip(parted, labels, strict=True))
+            if own or is_serial(label)
         ]
-        kinds = [own["name"] if own else cell for own, cell in zip(parted, labels, strict=True)]
-        kept = [row for row, count in enumerate(counts) if count]
+        kept = [row for row, _, _ in rows]
         others = [j for j in range(len(grid.headers)) if j != i]
-        columns = [[counts[row] for row in kept], [kinds[row] for row in kept]]
+        columns: list[Cells] = [[count for _, count, _ in rows], [kind for _, _, kind in rows]]
         columns += [[grid.columns[j][row] for row in kept] for j in others]
         headers = ("workers", f"{grid.headers[i].strip()} (series)", *(grid.headers[j] for j in others))
         return replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row in kept])
