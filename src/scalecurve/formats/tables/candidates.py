@@ -369,10 +369,7 @@ def _columns_as_curves(
 ) -> Iterator[Candidate]:
     """The reading in which each of several like columns is a curve of its own: gcc (s), icc (s)."""
     named = [i for i in values if _names_times(view, i) or view.numbers(i).unit is not None]
-    numbered = {i for family in numbered_columns(view.heads) for i in family.places}
-    free = [i for i in values if i not in {*named, *numbered} and not _has_another_use(view, i)]
-    free = free if not named or options.quantity is not None or options.melt else []
-    for places in (named, free):
+    for places in (named, _free(view, values, named)):
         places = [i for i in places if options.melt or not _is_reference(view, k, i)]
         kept = [i for i in range(view.width) if i not in places and view.heads[i].statistic is None]
         if len(places) < 2 or k not in (None, *kept) or not (options.melt or _are_alike(view, places, k)):
@@ -381,6 +378,14 @@ def _columns_as_curves(
         yield Candidate(
             TableView(long.grid, options, mark), long, None if k is None else kept.index(k), long.value or 0
         )
+
+
+def _free(view: TableView, values: Sequence[int], named: Sequence[int]) -> list[int]:
+    """The columns without a word for times that may be curves, where none has one or the user says what they are."""
+    if named and view.options.quantity is None and not view.options.melt:
+        return []
+    numbered = {i for family in numbered_columns(view.heads) for i in family.places}
+    return [i for i in values if i not in {*named, *numbered} and not _has_another_use(view, i)]
 
 
 def _is_reference(view: TableView, k: int | None, i: int) -> bool:

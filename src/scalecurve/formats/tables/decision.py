@@ -499,17 +499,24 @@ def _says_commas(caption: str) -> bool:
 def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:
     """Whether commas that could be either part thousands: a point parts decimals elsewhere, a count of workers has a
     comma, the digits behind all of them are zeros, or a curve would fall a hundredfold between 801 and 1,573."""
-    for header, column in zip(grid.headers, grid.columns, strict=True):
-        cells = () if isinstance(column, np.ndarray) else column[:SAMPLE_ROWS]
-        head = parse_header(header)
-        is_number = head.is_derived or head.statistic is not None or value_meaning(header) is not None
-        has_points = any(pattern("decision.decimal_point").fullmatch(cell.strip()) for cell in cells)
-        if (is_number and has_points) or (k_unit_of(header) and any("," in cell for cell in cells)):
-            return True
+    columns = zip(grid.headers, grid.columns, strict=True)
+    texts = [(header, cells[:SAMPLE_ROWS]) for header, cells in columns if not isinstance(cells, np.ndarray)]
+    if any(_has_decimal_points(header, cells) or _counts_by_commas(header, cells) for header, cells in texts):
+        return True
     with_commas = [{cell.strip() for cell in column[:SAMPLE_ROWS] if "," in cell} for column in numeric]
     in_hundreds = [len(own) > 1 and all(map(pattern("decision.hundreds").fullmatch, own)) for own in with_commas]
     is_plain = bool(numeric) and all(in_hundreds) and all(map(str.isascii, grid.headers))
     return is_plain or (bool(numeric) and all(_leaps_at_1000(column[:SAMPLE_ROWS]) for column in numeric))
+
+
+def _has_decimal_points(header: str, cells: Sequence[str]) -> bool:
+    head = parse_header(header)
+    is_number = head.is_derived or head.statistic is not None or value_meaning(header) is not None
+    return is_number and any(pattern("decision.decimal_point").fullmatch(cell.strip()) for cell in cells)
+
+
+def _counts_by_commas(header: str, cells: Sequence[str]) -> bool:
+    return k_unit_of(header) is not None and any("," in cell for cell in cells)
 
 
 def _leaps_at_1000(cells: Sequence[str]) -> bool:

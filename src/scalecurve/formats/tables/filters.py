@@ -56,10 +56,16 @@ def judged(head: Header, labels: Sequence[str]) -> Verdicts | None:
     if words and words <= WORDS["good"] | WORDS["state"]:
         verdicts: Verdicts = {label: _is_good(words, own) for label, own in plain.items()}
         return verdicts if any(verdict is not None for verdict in verdicts.values()) else None
+    return _judged_words(plain)
+
+
+def _judged_words(plain: dict[str, str]) -> Verdicts | None:
+    """The same below any other name: passed beside failed, or warm-up beside measured, and no other word."""
     said = set(plain.values())
-    for good, bad, beside in ((PASSED, NOT_PASSED, ABSENT), (MEASURED, WARM, frozenset[str]())):
-        if said & bad and said <= good | bad | beside and (said & good or not beside):
-            return {label: own in good or (own not in bad and not beside) for label, own in plain.items()}
+    if said & PASSED and said & NOT_PASSED and said <= PASSED | NOT_PASSED | ABSENT:
+        return {label: own in PASSED for label, own in plain.items()}
+    if said & WARM and said <= WARM | MEASURED:
+        return {label: own not in WARM for label, own in plain.items()}
     return None
 
 

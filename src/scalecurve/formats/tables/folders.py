@@ -34,18 +34,23 @@ def facts_of(source: Source) -> list[Row]:
         facts = {key: value for key, value in flat(source.json).items() if isinstance(value, int | float | str)}
         numeric = sum(isinstance(value, int | float) for value in facts.values())
         return [{key: str(value) for key, value in facts.items()}] if 1 < numeric <= MOST_FACTS else []
-    is_text = not source.looks_like_json and b"\x00" not in source.head[:4096]
-    lines = source.text.splitlines()[:5000] if is_text else []
+    if source.looks_like_json or b"\x00" in source.head[:4096]:
+        return []
+    rows = _stated_rows(source.text.splitlines()[:5000])
+    names = Counter(name for row in rows for name in row)
+    usual = [name for name, count in names.items() if 2 * count > len(rows)]
+    kept = [row for row in rows if not row.keys().isdisjoint(usual)]
+    return [{name: row.get(name, "") for name in usual} for row in kept] if 1 < len(usual) <= MOST_FACTS else []
+
+
+def _stated_rows(lines: Sequence[str]) -> list[Row]:
     rows: list[Row] = [{}]
     for match in (match for line in lines for match in pattern("folders.pair").finditer(line)):
         label = " ".join(match["label"].split())
         if label in rows[-1]:
             rows.append({})
         rows[-1][label] = match["value"].rstrip(",;")
-    names = Counter(name for row in rows for name in row)
-    usual = [name for name, count in names.items() if 2 * count > len(rows)]
-    kept = [row for row in rows if not row.keys().isdisjoint(usual)]
-    return [{name: row.get(name, "") for name in usual} for row in kept] if 1 < len(usual) <= MOST_FACTS else []
+    return rows
 
 
 def _grid_of(source: Source, options: ReadOptions) -> CellGrid | None:

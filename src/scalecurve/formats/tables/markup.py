@@ -347,17 +347,24 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     lead = _lead_of(facts)
     if lead is None:
         return None
-    at = [i for i, own in enumerate(facts) if any(fact.name == lead for fact in own)]
-    below = {fact.name for own in facts[at[-1] :] for fact in own if _is_measured(fact.name, fact.cell)}
-    shared = {fact.name for own in facts[: at[0]] for fact in own} - below  # a serial run may stand above all K
+    shared = _said_of_all(facts, lead)
     rows, numbers = _rows_of_wholes(*_runs(lines, facts, lead, shared), lead)
-    names = [name for name, count in Counter(name for row in rows for name in row).items() if 2 * count > len(rows)]
-    names = list(dict.fromkeys([lead, *names, *(["status"] if any("status" in row for row in rows) else [])]))
+    counts = Counter(name for row in rows for name in row)
+    status = ["status"] if counts["status"] else []
+    names = list(dict.fromkeys([lead, *(name for name in counts if 2 * counts[name] > len(rows)), *status]))
     values = {name for name in names if any(_is_measured(name, row.get(name, "")) for row in rows)}
     if len({row[lead] for row in rows}) < 2 or not values or shared & values or len(names) > MOST_FACTS:
         return None
     square = [[row.get(name, "ok" if name == "status" else "") for name in names] for row in rows]
     return _whole([NamedTable("", squared(names, numbers, square, (), ":"))], ":")
+
+
+def _said_of_all(facts: Sequence[list[_Fact]], lead: str) -> set[str]:
+    """The names that stand before the first K and belong to all runs, unless they are measured below the last K: a
+    serial run may stand above all K."""
+    at = [i for i, own in enumerate(facts) if any(fact.name == lead for fact in own)]
+    below = {fact.name for own in facts[at[-1] :] for fact in own if _is_measured(fact.name, fact.cell)}
+    return {fact.name for own in facts[: at[0]] for fact in own} - below
 
 
 def _lead_of(facts: Sequence[list[_Fact]]) -> str | None:
@@ -487,19 +494,10 @@ def _bare(line: str) -> list[_Fact]:
 
 def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
     """The number at one place of a line, named by the label before it or the words behind it; and where it ends."""
-    unit, cell, end = match["unit"] or "", match["value"], match.end()
-    if line[end : end + 1] == "=":  # N=1024 threads=4
-        unit, end = "", match.end("value")
-    noun = in_english(unit).lower()
-    if noun in _KINDS and (following := re.match(r"\s+([^\W\d]+)", line[end:])):  # 4 MPI processes
-        noun = in_english(following[1]).lower()
-        end += following.end() if noun in WORKER_NOUNS else 0
-    before = line[: match.start()]
-    if pattern("markup.launchers").search(before) and not ("torchrun" in before and "--nnodes" in line):
-        return _Fact("ranks", cell, counts=cell.isdecimal()), end
-    if (noun in WORKER_NOUNS or noun in _LOADS) and len(noun) > 1 and cell.isdecimal():
-        return _Fact(noun if noun.endswith("s") else f"{noun}s", cell, counts=True), end
-    meaning = unit_of(unit) if unit else None
+    if (count := _count_at(line, match)) is not None:
+        return count
+    cell, end, unit = match["value"], match.end(), match["unit"] or ""
+    meaning = None if line[end : end + 1] == "=" else unit_of(unit)  # N=1024 threads=4
     if meaning is None:
         end, unit = match.end("value"), ""
     name = _name_in(label)
@@ -512,10 +510,25 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
         if behind and not pattern("markup.numeral").match(line, behind.end()):  # 10.2 seconds time elapsed
             name, end = behind[1].strip(), behind.end()
     counted = _counted(name, words) if cell.isdecimal() and not unit else []
-    is_count = len(counted) == 1
-    is_count = is_count and (name[0] == "-" or not {*words} & (WORDS["time"] | WORDS["rate"] | {"per", "id"}))
+    is_time = name[:1] != "-" and bool({*words} & (WORDS["time"] | WORDS["rate"] | {"per", "id"}))
     words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
-    return _Fact(counted[0] if is_count else name[:60], f"{cell} {unit}".strip(), is_count, words_behind), end
+    if len(counted) == 1 and not is_time:
+        return _Fact(counted[0], cell, True, words_behind), end
+    return _Fact(name[:60], f"{cell} {unit}".strip(), False, words_behind), end
+
+
+def _count_at(line: str, match: re.Match[str]) -> tuple[_Fact, int] | None:
+    """The number where a launcher or the noun behind it says that it counts workers: mpirun -np 4, 4 MPI processes."""
+    cell, end, before = match["value"], match.end(), line[: match.start()]
+    noun = "" if line[end : end + 1] == "=" else in_english(match["unit"] or "").lower()
+    if noun in _KINDS and (following := re.match(r"\s+([^\W\d]+)", line[end:])):
+        noun = in_english(following[1]).lower()
+        end += following.end() if noun in WORKER_NOUNS else 0
+    if pattern("markup.launchers").search(before) and not ("torchrun" in before and "--nnodes" in line):
+        return _Fact("ranks", cell, counts=cell.isdecimal()), end
+    if (noun in WORKER_NOUNS or noun in _LOADS) and len(noun) > 1 and cell.isdecimal():
+        return _Fact(noun if noun.endswith("s") else f"{noun}s", cell, counts=True), end
+    return None
 
 
 def _name_in(label: str) -> str:
