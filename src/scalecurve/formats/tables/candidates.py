@@ -179,9 +179,7 @@ def _shapes(
 ) -> Iterator[tuple[LongGrid, NumberedColumns | None]]:
     """The table as it is, and made long where headers differ in a number only."""
     view = TableView(grid, options, mark)
-    families = [own for own in numbered_columns(view.heads) if all(map(view.is_numeric, own.places))]
-    families = [own for own in families if not WORDS["one_worker"].intersection(own.words)]  # serial 1, serial 2
-    families = families if options.value_column is None else []
+    families = _families(view) if options.value_column is None else []
     runs = [own for own in families if own.counts_runs or _are_nameless_runs(view, own)]
     if runs and not options.melt:
         yield from_columns_of_runs(grid, view.heads, runs[0].places), runs[0]
@@ -197,6 +195,12 @@ def _shapes(
         has_times = [any(_names_times(view, i) and view.is_numeric(i) for i in places) for places in (rest, own.places)]
         if options.k_column != HEADER and rest and (options.melt or has_times != [True, False]):
             yield from_columns_of_curves(grid, own.places, " ".join(own.words) or "column"), own
+
+
+def _families(view: TableView) -> list[NumberedColumns]:
+    """The families of numbered columns that may be laid down: of numbers, and not the serial 1, serial 2 of a ratio."""
+    families = [own for own in numbered_columns(view.heads) if all(map(view.is_numeric, own.places))]
+    return [own for own in families if not WORDS["one_worker"].intersection(own.words)]
 
 
 def _may_hold_k(view: TableView, family: NumberedColumns, rest: Sequence[int]) -> bool:

@@ -151,7 +151,11 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
         if len(widths) != 1 or widths == {1} or len(barred) < 0.6 * len(lines):
             return None
         heads = barred[:1]
-    everything = _all_lines(source)
+    return _bar_tables(_all_lines(source), heads, marks, split)
+
+
+def _bar_tables(everything: Lines, heads: Lines, marks: set[int], split: Callable[[str], list[str]]) -> TableLayout:
+    """The tables below these heads; a broken one spoils none of the others."""
     ends = [*(number for number, _ in heads[1:]), everything[-1][0] + 1]
     tables: list[NamedTable] = []
     problems: list[FormatError] = []
@@ -168,7 +172,7 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
             problems.append(problem)
     if not tables:
         raise problems[0]
-    return _whole(tables, "|")  # a broken table spoils none of the others
+    return _whole(tables, "|")
 
 
 def _heads(barred: Lines, marks: set[int], split: Callable[[str], list[str]]) -> list[tuple[int, str]]:

@@ -10,7 +10,7 @@ import itertools
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.headers import (
@@ -313,15 +313,18 @@ def _with_names_below(headers: Sequence[str], cells: Sequence[str]) -> list[str]
     if len(set(named)) == len(named) or len(cells) != len(headers):
         return []
     pairs = list(zip(headers, cells, strict=True))
-    counted = [cell for header, cell in pairs if named.count(header) > 1 and worker_unit(header)]
+    repeated = {header for header in named if named.count(header) > 1 and worker_unit(header)}
+    counted = [cell for header, cell in pairs if header in repeated]
     if len(counted) > 1 and all(map(str.isdecimal, counted)):  # Threads over 1, 2, 4
-        is_counted = {header for header in named if named.count(header) > 1 and worker_unit(header)}
-        return [f"{f'{worker_unit(h)} =' if h in is_counted else h} {cell}".strip() for h, cell in pairs]
-    if not _is_names_row(cells, len(headers)):
-        return []
-    is_measured = any(map(value_meaning, cells))
+        return [f"{f'{worker_unit(head)} =' if head in repeated else head} {cell}".strip() for head, cell in pairs]
+    return _joined_names(named, pairs) if _is_names_row(cells, len(headers)) else []
+
+
+def _joined_names(named: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """The names of two lines: below one title, below a quantity of all columns, or each below its group."""
+    is_measured = any(value_meaning(cell) for _, cell in pairs)
     if len(set(named)) == 1 and is_measured and value_meaning(named[0]) is None:
-        return [name or head for head, name in pairs]  # one title above all of them
+        return [name or head for head, name in pairs]
     if len({header for header in named if not worker_unit(header)}) == 1 and not is_measured:
         return [f"{name} {head}".strip() for head, name in pairs]  # Wall time (s) over codes
     return [f"{head} {name}".strip() if name != head else name for head, name in pairs]
@@ -431,36 +434,55 @@ def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str
 
     Parts begin at comments and at empty lines between rows; a comment that stands before every part names none.
     """
-    parted = layout.delimiter in (",", ";", "\t")
-    numbers: list[int] = []
-    rows: list[list[str]] = []
-    parts: list[int] = []
-    above: list[list[str]] = [[]]
+    parted = layout.delimiter in PARTING
+    found = _Parts()
     blanks = 0
     with source.open_text() as file:
         for number, line in enumerate(file, 1):
             text = line.strip()
             is_after_blank, blanks = blanks > 0 or number == 1, 0 if text else blanks + 1
-            is_units = not rows and text.startswith("#") and is_units_row(layout.split(text))
-            is_aside = is_comment(text) or (is_after_blank and number != layout.first and _is_title(text, layout))
-            if (blanks > 1 or is_aside) and parts and parts[-1] == len(above) - 1 and not is_units:
-                above.append([])
-            if not text or (is_aside and not is_units):
-                above[-1] += [text.strip("#%/ ")] if text.strip("#%/ ") else []
-                continue
-            is_row = number > layout.first and (parted or not is_rule(text))
-            if is_row and (cells := layout.split(line.rstrip("\r\n") if parted else text)):
-                if tuple(cells) == layout.headers:  # the header again: another table, or another run of the script
-                    above += [[]] if parts and parts[-1] == len(above) - 1 else []
-                    continue
-                rows.append(cells)
-                numbers.append(number)
-                parts.append(len(above) - 1)
-    if len(used := set(parts)) < 2:
-        return numbers, rows, []
-    everywhere = set.intersection(*(set(above[part]) for part in used))
-    names = [", ".join(text for text in own if text not in everywhere).strip("\"' ")[:60] for own in above]
-    return numbers, rows, [names[part] or f"part {part + 1}" for part in parts]
+            is_units = not found.rows and text.startswith("#") and is_units_row(layout.split(text))
+            is_title = is_after_blank and number != layout.first and _is_title(text, layout)
+            is_aside = (is_comment(text) or is_title) and not is_units
+            if is_aside or (blanks > 1 and not is_units):
+                found.end_part()
+            if not text or is_aside:
+                found.above[-1] += filter(None, [text.strip("#%/ ")])
+            elif number > layout.first and (parted or not is_rule(text)):
+                found.add(number, layout.split(line.rstrip("\r\n") if parted else text), layout.headers)
+    return found.numbers, found.rows, found.names()
+
+
+@dataclass
+class _Parts:
+    """The rows of a text so far, the part of each, and the lines above each part."""
+
+    numbers: list[int] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
+    above: list[list[str]] = field(default_factory=lambda: [[]])
+
+    def end_part(self) -> None:
+        if self.parts and self.parts[-1] == len(self.above) - 1:
+            self.above.append([])
+
+    def add(self, number: int, cells: list[str], headers: Sequence[str]) -> None:
+        """Another row; the header again begins another table, or another run of the script."""
+        if tuple(cells) == headers:
+            self.end_part()
+        elif cells:
+            self.numbers.append(number)
+            self.rows.append(cells)
+            self.parts.append(len(self.above) - 1)
+
+    def names(self) -> list[str]:
+        """What names the part of each row; nothing where there is one part."""
+        used = set(self.parts)
+        if len(used) < 2:
+            return []
+        everywhere = set.intersection(*(set(self.above[part]) for part in used))
+        names = [", ".join(text for text in own if text not in everywhere).strip("\"' ")[:60] for own in self.above]
+        return [names[part] or f"part {part + 1}" for part in self.parts]
 
 
 def _is_title(text: str, layout: TableLayout) -> bool:
@@ -496,15 +518,22 @@ def _delimiter(lines: Sequence[str]) -> str | None:
     for mark in PARTING:
         if lines and mark in lines[0] and (mark == "," or len(lines) == 1 or any(mark in line for line in lines[1:6])):
             return mark
+    if (blank := _blank_between(lines, filled)) is not None:
+        return blank or None
+    return next((mark for mark in PARTING if sum(mark in line for line in lines) > len(lines) / 2), None)
+
+
+def _blank_between(lines: Sequence[str], filled: Sequence[str]) -> str | None:
+    """How blanks part the lines, "" where every blank does; None where they part no table."""
     plain = {len(line.split()) for line in filled}
     if len(plain) == 1 < max(plain) and all(parse_cell(cell) for line in lines[1:] for cell in line.split()):
-        return None  # every blank parts numbers, however many blanks there are
+        return ""  # every blank parts numbers, however many blanks there are
     for blank in ("  ", " (") if len(plain) > 1 else ("  ",):
         parted = [len(splitter(blank)(line)) for line in filled]
         usual = max(set(parted), key=parted.count, default=1)
         if usual > 1 and (len(set(parted)) == 1 or _is_titled(parted, usual, lines)):
             return blank
-    return next((mark for mark in PARTING if sum(mark in line for line in lines) > len(lines) / 2), None)
+    return None
 
 
 def _is_titled(widths: Sequence[int], usual: int, lines: Sequence[str]) -> bool:
