@@ -80,10 +80,7 @@ def read_folder(sources: Sequence[Source], options: ReadOptions) -> Reading:
     counts = _counts_in_names([source for source, _ in grids], options.k_from)
     grids = [own for own in grids if own[0].name in counts]
     if not grids:
-        what = "the pattern finds no worker count" if options.k_from else "no file holds a table or facts of a run"
-        some = ", ".join(PurePath(source.name).name for source in sources[:5])
-        remedy = "it is matched against the paths given" if options.k_from else "give files with the same columns"
-        raise InputError(Fault(what, "--k-from" if options.k_from else None, some, remedy))
+        raise _nothing_in(sources, options)
     usual = Counter(grid.headers for _, grid in grids).most_common(1)[0][0]
     kept = [(source, grid) for source, grid in grids if grid.headers == usual]
     read_files = [source for source, _ in kept]
@@ -101,11 +98,19 @@ def read_folder(sources: Sequence[Source], options: ReadOptions) -> Reading:
         reading = read_table(whole, options, folder)
     except InputError as problem:
         raise _with_patterns(problem, sources, options, folder) from None
-    left = [source.name for source in sources if source not in read_files]
-    if left:
+    if left := [source.name for source in sources if source not in read_files]:
         text = f"{len(left)} of {len(sources)} files have other columns and were left out: {', '.join(left)[:200]}"
         reading = replace(reading, findings=(*reading.findings, warning("files-left-out", text)))
     return replace(reading, k_origin="the file names" if FROM_NAME in whole.headers else reading.k_origin)
+
+
+def _nothing_in(sources: Sequence[Source], options: ReadOptions) -> InputError:
+    some = ", ".join(PurePath(source.name).name for source in sources[:5])
+    if options.k_from is None:
+        what, remedy = "no file holds a table or facts of a run", "give files with the same columns"
+        return InputError(Fault(what, value=some, remedy=remedy))
+    remedy = "it is matched against the paths given"
+    return InputError(Fault("the pattern finds no worker count", "--k-from", some, remedy))
 
 
 def _counts_in_names(sources: Sequence[Source], form: str | None) -> dict[str, str]:

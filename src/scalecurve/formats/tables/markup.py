@@ -352,7 +352,11 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     if lead is None:
         return None
     shared = _said_of_all(facts, lead)
-    rows, numbers = _rows_of_wholes(*_runs(lines, facts, lead, shared), lead)
+    return _layout_of_runs(*_rows_of_wholes(*_runs(lines, facts, lead, shared), lead), lead, shared)
+
+
+def _layout_of_runs(rows: list[dict[str, str]], numbers: list[int], lead: str, shared: set[str]) -> TableLayout | None:
+    """The runs as a table of what most of them say; None where K does not vary or nothing was measured."""
     counts = Counter(name for row in rows for name in row)
     status = ["status"] if counts["status"] else []
     names = list(dict.fromkeys([lead, *(name for name in counts if 2 * counts[name] > len(rows)), *status]))

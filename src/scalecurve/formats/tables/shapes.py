@@ -184,8 +184,8 @@ def from_columns_of_k(grid: CellGrid, heads: Sequence[Header], family: NumberedC
     headers = [k_header, heads[titled[0]].text if titled else _name_of_values(heads, family)]
     columns: list[Cells] = [[workers[i] for _, i in rows], cells_of([grid.columns[i][row] for row, i in rows])]
     for i in others:
-        name = "row" if i in titled or worker_unit(heads[i].text) else corner[0] if len(corner) == 2 else heads[i].text
-        headers.append("repeat" if _number_repeats(grid.columns[i], heads[i]) else name)
+        is_row = i in titled or worker_unit(heads[i].text) is not None
+        headers.append(_name_of_rows(grid.columns[i], heads[i], corner, is_row))
         columns.append(cells_of([grid.columns[i][row] for row, _ in rows]))
     lines = [grid.lines[row] for row, _ in rows]
     long = replace(grid, headers=tuple(headers), columns=tuple(columns), lines=lines)
@@ -199,6 +199,12 @@ def _name_of_k(heads: Sequence[Header], family: NumberedColumns, others: Sequenc
         return corner[1]
     nouns = [word for word in family.words if word in WORKER_NOUNS]
     return next(iter([*nouns, *(heads[i].text for i in others if k_unit_of(heads[i].text))]), "K")
+
+
+def _name_of_rows(cells: Cells, head: Header, corner: Sequence[str], is_row: bool) -> str:
+    if _number_repeats(cells, head):
+        return "repeat"
+    return "row" if is_row else corner[0] if len(corner) == 2 else head.text
 
 
 def _name_of_values(heads: Sequence[Header], family: NumberedColumns) -> str:
