@@ -413,7 +413,7 @@ def _are_alike(view: TableView, places: Sequence[int], k: int | None) -> bool:
     """Whether columns may hold one curve each: one unit, one statistic, no parts of a run, no whole beside them."""
     heads = [view.heads[i] for i in places]
     units = [view.numbers(i).unit or value_meaning(view.name(i)) for i in places]
-    on_host = k is not None and worker_unit(view.name(k)) in ("threads", "cores", "processes", "ranks")
+    on_host = k is not None and view.heads[k].says("cpu")  # cpu_threads
     of_profiler = any("cuda" in head.words for head in heads) and any(head.says("cpu") for head in heads)
     of_one_run = [
         any(head.is_part or head.says("before") for head in heads),
