@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePath
 from string import ascii_uppercase
 from typing import Any
 
-from scalecurve.analysis.side_by_side import best_scaling
-from scalecurve.analysis.table import rule_words
+from scalecurve.analysis.side_by_side import side_by_side
+from scalecurve.analysis.table import rule_words, tabulate
 from scalecurve.document import Column, Paragraph, Result, Table, and_list, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.loading import StudyLike, load_any
@@ -44,6 +44,7 @@ PURPOSES: dict[str, tuple[str, ...]] = {  # the sections of a page for each purp
     "paper": ("methods", "curve", "table", "provenance"),
     "buyer": ("curve", "cost"),
 }
+PAPERS = ("a4", "letter")
 MOST_BESIDE = 2  # studies with a column each; more have a line each
 
 
@@ -63,6 +64,7 @@ def write_report(
     history: str | Path | None = None,
     purpose: str | None = None,
     runs: int | None = None,
+    paper: str = "a4",
 ) -> list[Path]:
     """A page about one study, or several side by side.
 
@@ -87,6 +89,8 @@ def write_report(
         "buyer" the answer, the curve and the price on one page; None everything.
     runs
         Production runs of a proposal, for the resources it requests.
+    paper
+        "a4" or "letter", of the page when it is printed.
 
     Returns
     -------
@@ -108,36 +112,55 @@ def write_report(
     studies: Sequence[Any] = study if _are_several(study) else [study]  # type: ignore[assignment]
     if not studies:
         raise InputError("a report needs at least one study")
-    if purpose not in (None, *PURPOSES):
-        raise InputError(Fault("unknown purpose", value=str(purpose), remedy=f"one of {', '.join(PURPOSES)}"))
-    loaded: list[Study] = []
-    sources = [load_any(study, regime=regime) for study in studies]
-    for source in sources:
-        loaded += source.studies.values() if isinstance(source, StudySet) else [source]
-    together, title, names = None, None, None
-    compared: tuple[str, ...] = ()
-    if len(sources) == 1 and isinstance(sources[0], StudySet):
-        title, names = f"{PurePath(sources[0].name).stem}: {len(loaded)} curves", curve_names(sources[0])
-    if len(sources) == 1 and isinstance(sources[0], StudySet) and len(set(sources[0].sizes.values())) > 1:
-        together = surface_section(sources[0])
-    elif len(loaded) == 2 and loaded[0].regime is loaded[1].regime:
-        from scalecurve.analysis.comparison import compare
-
-        ratios = attempt(lambda: compare(*loaded))
-        together = part_section("compared", "Compared K by K", ratios)
-        compared = () if isinstance(ratios, Refusal) else ratios.answer.lines()
+    for name, given, known in (("purpose", purpose, (None, *PURPOSES)), ("paper", paper, PAPERS)):
+        if given not in known:
+            raise InputError(
+                Fault(f"unknown {name}", value=str(given), remedy=f"one of {', '.join(filter(None, known))}")
+            )
     if history is not None and not Path(history).is_file():
         remedy = "scalecurve check STUDY --history FILE writes one"
         raise InputError(Fault("there is no such history", value=str(history), remedy=remedy))
-    materials = [
-        gather(study, threshold=threshold, price=price, proposal=proposal, history=history) for study in loaded
+    sources = [load_any(one, regime=regime) for one in studies]
+    loaded = [
+        one for source in sources for one in (source.studies.values() if isinstance(source, StudySet) else [source])
     ]
-    if names is not None:
-        materials = [
-            replace(material, table=replace(material.table, name=name))
-            for material, name in zip(materials, names, strict=True)
-        ]
-    return write(Path(path), materials, together, title, purpose=purpose, runs=runs, compared=compared)
+    materials = [gather(one, threshold=threshold, price=price, proposal=proposal, history=history) for one in loaded]
+    together = shared_by(sources[0]) if len(sources) == 1 and isinstance(sources[0], StudySet) else Together()
+    if together.section is None and len(loaded) == 2 and loaded[0].regime is loaded[1].regime:
+        together = compared(together, *loaded)
+    return write(Path(path), together.named(materials), together, purpose=purpose, runs=runs, paper=paper)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Together:
+    """What is said of several studies at once: the title and the names of their curves, where one file holds them, a
+    section about all of them, and how two of them differ."""
+
+    title: str | None = None
+    names: tuple[str, ...] | None = None
+    section: Section | None = None
+    answer: tuple[str, ...] = ()
+
+    def named(self, materials: Sequence[Material]) -> list[Material]:
+        """The materials with the names of these curves."""
+        names = self.names or [own.table.name for own in materials]
+        return [replace(own, table=replace(own.table, name=name)) for own, name in zip(materials, names, strict=True)]
+
+
+def shared_by(curves: StudySet) -> Together:
+    """The curves of one file, with T(N, K) where they differ in size."""
+    title = f"{PurePath(curves.name).stem}: {len(curves.studies)} curves"
+    surface = surface_section(curves) if len(set(curves.sizes.values())) > 1 else None
+    return Together(title=title, names=tuple(curve_names(curves)), section=surface)
+
+
+def compared(together: Together, first: Study, second: Study) -> Together:
+    """Two studies of one regime, compared K by K."""
+    from scalecurve.analysis.comparison import compare
+
+    ratios = attempt(lambda: compare(first, second))
+    answer = () if isinstance(ratios, Refusal) else ratios.answer.lines()
+    return replace(together, section=part_section("compared", "Compared K by K", ratios), answer=answer)
 
 
 def curve_names(studies: StudySet) -> list[str]:
@@ -168,12 +191,11 @@ def surface_section(studies: StudySet) -> Section | None:
 def write(
     path: Path,
     materials: Sequence[Material],
-    together: Section | None = None,
-    title: str | None = None,
+    together: Together | None = None,
     *,
     purpose: str | None = None,
     runs: int | None = None,
-    compared: tuple[str, ...] = (),
+    paper: str = "a4",
 ) -> list[Path]:
     """Write the report of this material and the figures it needs beside it; returns the files written."""
     kind = path.suffix.lstrip(".").lower()
@@ -181,12 +203,12 @@ def write(
         endings = ", ".join(f".{name}" for name in FORMATS)
         hint = f"name the file with one of {endings}"
         raise InputError(Fault("unknown report format", value=path.suffix or path.name, remedy=hint))
-    page = proposal_page(materials, runs) if purpose == "proposal" else page_of(materials, together, title, compared)
+    page = proposal_page(materials, runs) if purpose == "proposal" else page_of(materials, together)
     if purpose == "paper":
         page = with_methods(page, materials)
     if purpose is not None and purpose != "proposal":
         page = only(page, PURPOSES[purpose])
-    contents = FORMATS[kind](page, path)
+    contents = FORMATS[kind](replace(page, paper=paper), path)
     for name, content in contents.items():
         write_atomically(name, content)
     return list(contents)
@@ -231,16 +253,9 @@ def only(page: Page, keys: Sequence[str]) -> Page:
     return replace(page, parts=tuple(parts))
 
 
-def page_of(
-    materials: Sequence[Material],
-    more: Section | None = None,
-    title: str | None = None,
-    compared: tuple[str, ...] = (),
-) -> Page:
-    """The page of a study, or of several; `more` is about all of them: two compared K by K, or T(N, K) of a grid.
-
-    `title` is the name of several curves together; without it, their own names.  `compared` says how two differ.
-    """
+def page_of(materials: Sequence[Material], together: Together | None = None) -> Page:
+    """The page of a study, or of several and what is said of them at once."""
+    about = together or Together()
     materials = _with_own_names(materials)
     names = [_cut(material.table.name) for material in materials]
     parts = tuple(
@@ -256,11 +271,11 @@ def page_of(
     shared: tuple[Section, ...] = ()
     if len(materials) > 1:
         beside = _side_by_side(materials)
-        shared = (beside,) if more is None else (beside, more)
+        shared = (beside,) if about.section is None else (beside, about.section)
     subtitle = " ".join(f"{words}{'' if count == 1 else ' on each curve'}." for words, count in subtitles.items())
     joined = and_list(names) if len(names) <= MOST_NAMED else f"{names[0]} and {len(names) - 1} more curves"
-    whole = _answer_of_all(materials) if len(materials) > MOST_BESIDE else compared
-    return Page(title=title or joined, subtitle=subtitle, answer=whole, parts=parts, shared=shared)
+    whole = _answer_of_all(materials) if len(materials) > MOST_BESIDE else about.answer
+    return Page(title=about.title or joined, subtitle=subtitle, answer=whole, parts=parts, shared=shared)
 
 
 def _cut(name: str) -> str:
@@ -321,18 +336,19 @@ def _one_line_each(materials: Sequence[Material]) -> Table:
 
 
 def _answer_of_all(materials: Sequence[Material]) -> tuple[str, ...]:
-    """Which of several curves scales best, where they can be compared, and how far each of them is worth using."""
+    """Which of several curves to use, where they can be compared, and how far each of them is worth using."""
     tables = [material.table for material in materials]
-    best = None
-    if len({own.regime for own in tables}) == 1:
-        best = best_scaling(StudySet(studies={m.table.name: m.study for m in materials}), level=LEVEL)
     bends = sorted(own.bend.k for own in tables if own.bend is not None)
     bent = f"None of the {len(tables)} curves bends in the measured range"
     if bends:
         where = f"at K = {bends[0]}" if bends[0] == bends[-1] else f"between K = {bends[0]} and {bends[-1]}"
         bent = f"{len(bends)} of the {len(tables)} curves bend, {where}"
     bent += f" ({rule_words(tables[0])})."
-    return (bent,) if best is None else (best.answer().decision, bent)
+    if len({own.regime for own in tables}) > 1:
+        return (bent,)
+    curves = StudySet(studies={own.table.name: own.study for own in materials})
+    told = side_by_side(curves, partial(tabulate, threshold=tables[0].threshold, level=LEVEL)).answer
+    return (told.decision, *filter(None, [told.reason]), bent)
 
 
 def to_html(page: Page) -> str:
