@@ -130,8 +130,9 @@ def is_cpu_time(view: TableView, i: int) -> bool:
 
 
 def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The distinct values in order; asking numpy for places too spares the import of masked arrays."""
-    return np.unique(values, return_index=True)[0]
+    """The distinct values in order; np.unique takes five times the memory, or the import of masked arrays."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def codes_of(labels: Any) -> IntArray:

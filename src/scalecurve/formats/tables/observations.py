@@ -646,9 +646,10 @@ def _without_outcomes(work: TableWork, places: IntArray, factors: dict[int, list
             del factors[i]
     crossed = {i: labels for i, labels in factors.items() if _stands_at_every_k(labels, places)}
     rest = [i for i in factors if i not in crossed and work.view.is_numeric(i)]
+    if not repeats or not rest or not all(_stands_at_every_k(labels, places) for labels in repeats):
+        return factors
     rows = list(zip(places.tolist(), *repeats, *crossed.values(), strict=True))
-    recur = all(_stands_at_every_k(labels, places) for labels in repeats)
-    if not repeats or not rest or not recur or len(set(rows)) < len(rows):
+    if len(set(rows)) < len(rows):
         return factors
     for i in rest:
         work.use(i, Role.IGNORED, "varies from repeat to repeat, as a result does")
@@ -684,6 +685,8 @@ def _name_curves(
             text = f"{names[0]} and {names[1]} both count workers, and vary apart from each other"
             fault = Fault(text, remedy="say which of them is K with --k-column")
             work.doubt("several-splits", fault, *({"k_column": own} for own in names))
+    if not unclear:
+        return series | _splits(work, workers, series)
     groups = codes_of(list(zip(places.tolist(), *needed.values(), strict=True)))
     for i, labels in unclear.items():
         if len(set(zip(groups.tolist(), labels, strict=True))) == int(groups.max()) + 1:
