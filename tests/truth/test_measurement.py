@@ -7,11 +7,16 @@ import pytest
 from scipy import stats
 
 from scalecurve.analysis import tabulate
+from scalecurve.errors import InputError
+from scalecurve.laws.roofline import Ceilings
 from scalecurve.measurement.building import choose_baseline, noise_scale, sameness_findings
+from scalecurve.measurement.machine import cpu_quota
+from scalecurve.measurement.roofline_calibration import CeilingRow, MeasuredCeilings
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.starvation import _edge
 from scalecurve.study import Regime, Run, Study
 from scalecurve.study.run import RunStatus
+from tests.fakes.world import FakeMachine
 
 
 def test_warm_ups_failures_and_disturbed_runs_are_no_part_of_t1() -> None:
@@ -89,3 +94,23 @@ def test_the_noise_scale_has_the_interval_of_a_jackknife_made_by_leaving_steps_o
     assert (found.low, found.high) == pytest.approx(
         (found.value * np.exp(-error), found.value * np.exp(error)), rel=1e-3
     )
+
+
+def test_a_quota_without_a_period_is_no_limit() -> None:
+    """A control group of version 1 has both files, or neither counts."""
+    quota = {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "300000\n"}
+
+    assert cpu_quota(FakeMachine(files=quota)) is None
+    assert cpu_quota(FakeMachine(files=quota | {"/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"})) == 3.0
+
+
+def test_measured_ceilings_are_those_of_the_precision_and_the_threads() -> None:
+    few = CeilingRow(threads=1, fp32=2e9, fp64=1e9, memory=10e9)
+    many = CeilingRow(threads=4, fp32=7e9, fp64=3e9, memory=20e9)
+    found = MeasuredCeilings(rows=(few, many), method="by hand")
+
+    assert [found.ceilings(name).peak for name in ("fp32", "fp64")] == [7e9, 3e9]
+    assert found.ceilings("fp32", 1) == Ceilings(peak=2e9, bandwidths={"memory": 10e9})
+    for precision, threads in (("fp16", None), ("fp64", 2)):
+        with pytest.raises(InputError, match="not measured"):
+            found.ceilings(precision, threads)
