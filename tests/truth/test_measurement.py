@@ -9,6 +9,7 @@ from scipy import stats
 from scalecurve.analysis import tabulate
 from scalecurve.errors import InputError
 from scalecurve.laws.roofline import Ceilings
+from scalecurve.measurement import observation
 from scalecurve.measurement.building import choose_baseline, noise_scale, sameness_findings
 from scalecurve.measurement.machine import cpu_quota
 from scalecurve.measurement.roofline_calibration import CeilingRow, MeasuredCeilings
@@ -114,3 +115,24 @@ def test_measured_ceilings_are_those_of_the_precision_and_the_threads() -> None:
     for precision, threads in (("fp16", None), ("fp64", 2)):
         with pytest.raises(InputError, match="not measured"):
             found.ceilings(precision, threads)
+
+
+def test_the_energy_of_a_launch_is_what_its_counters_counted_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A counter of the package stands at 5 J before and at 47 J after; a machine without counters tells nothing."""
+
+    class Counters:
+        def __init__(self, joules: float) -> None:
+            self.joules = joules
+
+        def since(self, before: Counters) -> dict[str, float]:
+            return {"package": self.joules - before.joules}
+
+    stands = iter([5.0, 47.0])
+    monkeypatch.setattr(observation, "counts_energy", lambda: True)
+    monkeypatch.setattr(observation, "energy_now", lambda machine: Counters(next(stands)))
+    [told] = observation.Observer().facts([(1.0, [])], 0.0)
+    assert told["energy"] == {"package": 42.0}
+
+    monkeypatch.setattr(observation, "counts_energy", lambda: False)
+    [silent] = observation.Observer().facts([(1.0, [])], 0.0)
+    assert "energy" not in silent
