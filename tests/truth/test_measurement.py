@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,6 +13,7 @@ from scalecurve.analysis import tabulate
 from scalecurve.errors import InputError
 from scalecurve.laws.roofline import Ceilings
 from scalecurve.measurement import observation
+from scalecurve.measurement.axes import turns_of
 from scalecurve.measurement.building import choose_baseline, noise_scale, sameness_findings
 from scalecurve.measurement.machine import cpu_quota
 from scalecurve.measurement.roofline_calibration import CeilingRow, MeasuredCeilings
@@ -136,3 +140,13 @@ def test_the_energy_of_a_launch_is_what_its_counters_counted_meanwhile(monkeypat
     monkeypatch.setattr(observation, "counts_energy", lambda: False)
     [silent] = observation.Observer().facts([(1.0, [])], 0.0)
     assert "energy" not in silent
+
+
+@pytest.mark.parametrize(("now", "left"), [(0.0, 10.0), (9.5, 0.5), (10.0, None), (11.0, None)])
+def test_a_grid_goes_on_until_its_time_is_used_up(now: float, left: float | None) -> None:
+    own = settings(max_time="10s", repeats=1)
+    world: Any = SimpleNamespace(clock=SimpleNamespace(now=lambda: 100.0 + now))
+    sweep: Any = SimpleNamespace(name="size 1", settings=own)
+    turns = [turn.max_time for _, turn in turns_of(own, [sweep], world, 100.0)]
+
+    assert turns == ([] if left is None else [pytest.approx(left)])
