@@ -24,6 +24,11 @@ from scalecurve.mechanisms.network_extension import extend_sweep
 from scalecurve.mechanisms.stragglers import delays_from, maximum, maximum_interval, order_statistic
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.study.message_sweep import MessageSweep, Timing
+from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs
+from scalecurve.training.inputs.cluster import cluster_preset
+from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.stack import calibration_of, read_stack
+from scalecurve.training.inputs.transformer import model_preset
 from scalecurve.training.physics.learning_rate import large_batches, needed_layer_wise
 from scalecurve.training.physics.steptime import Schedule, bubble_passes
 
@@ -355,3 +360,18 @@ def test_machine_numbers_are_written_as_people_do() -> None:
     assert "ridge 1,000 flop/byte" in ridge(1000e9)
     assert "ridge 999,999 flop/byte" in ridge(999_999e9)
     assert "ridge 1e+06 flop/byte" in ridge(1e15)
+
+
+def test_hybrid_sharding_reduces_a_shard_of_the_gradients_over_the_replicas() -> None:
+    """8 B gradients in 2 or 4 bytes; 8 ranks of a node share them, 8 nodes hold replicas: 2 x 7/8 of an eighth each."""
+    cluster, stack = cluster_preset("h100"), read_stack("torchtitan")
+    model = replace(model_preset("llama3-8b"), seq=4096)
+
+    def data_seconds(dp: int) -> float:
+        job = TrainingJob(model=model, cluster=cluster, stack=stack, layout=Layout(dp=dp, zero=3, shard=8), seq=4096)
+        [one] = evaluate_jobs([job], calibration_of(cluster.accelerator, stack))
+        return float(one.breakdown["data"])
+
+    between = data_seconds(64) - data_seconds(8)
+    wire = 2 * 7 / 8 * stack.gradient_bytes * 8e9 / 8 / cluster.accelerator.outer_rate
+    assert wire / 4 < between < 4 * wire  # what is hidden behind compute, and what a network reaches
