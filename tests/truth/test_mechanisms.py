@@ -19,7 +19,14 @@ from scalecurve.laws.network import Level, Link, Network
 from scalecurve.laws.roofline import Ceilings
 from scalecurve.laws.stragglers import lognormal_maximum
 from scalecurve.laws.tables import law_table
-from scalecurve.mechanisms import collective_cost, load_curve, place_kernels, tail_latency, training_step_cost
+from scalecurve.mechanisms import (
+    collective_cost,
+    load_curve,
+    place_kernels,
+    replicas_needed,
+    tail_latency,
+    training_step_cost,
+)
 from scalecurve.mechanisms.network_extension import extend_sweep
 from scalecurve.mechanisms.stragglers import delays_from, maximum, maximum_interval, order_statistic
 from scalecurve.study.latency_record import Histogram, LatencyRecord
@@ -375,3 +382,20 @@ def test_hybrid_sharding_reduces_a_shard_of_the_gradients_over_the_replicas() ->
     between = data_seconds(64) - data_seconds(8)
     wire = 2 * 7 / 8 * stack.gradient_bytes * 8e9 / 8 / cluster.accelerator.outer_rate
     assert wire / 4 < between < 4 * wire  # what is hidden behind compute, and what a network reaches
+
+
+def test_one_odd_size_does_not_change_how_its_neighbours_grow() -> None:
+    """Five sizes whose time grows by a half with a doubling of the ranks, one of them tenfold."""
+    times = {
+        (m, p): 1e-5 * (1 if p == 8 else 10 if m == 4.0 else 1.5) for m in (1.0, 2.0, 4.0, 8.0, 16.0) for p in (8, 16)
+    }
+    timings = tuple(Timing(operation="allreduce", ranks=p, message=m, seconds=t) for (m, p), t in times.items())
+    rows = extend_sweep(MessageSweep(timings=timings), "allreduce", [32]).rows
+
+    assert [row.seconds for row in rows if row.message != 4.0] == pytest.approx([2e-5] * 4)
+
+
+def test_an_idle_replica_takes_some_time() -> None:
+    for wrong in ({"service": 0.0}, {"slo": 0.0}, {"slo_share": 1.0}, {"slo_share": 0.0}):
+        with pytest.raises(InputError, match="positive times"):
+            replicas_needed(**{"rate": 10.0, "service": 0.1, "slo": 1.0, "slo_share": 0.99} | wrong)
