@@ -10,7 +10,7 @@ import pytest
 from scalecurve.analysis import tabulate
 from scalecurve.analysis.curve import Curve, curve_of, log_ratio
 from scalecurve.analysis.merging import merge
-from scalecurve.analysis.sessions import shift_of_history
+from scalecurve.analysis.sessions import _trimmed_share, shift_of_history
 from scalecurve.study import Study, Treatment
 
 
@@ -80,3 +80,12 @@ def test_a_history_counts_from_eight_sessions_on(sessions: int, known: bool) -> 
     logs = 0.05 * np.random.default_rng(1).standard_normal((sessions, 2))
 
     assert (shift_of_history((1, 2), logs, np.zeros_like(logs)) is not None) is known
+
+
+@pytest.mark.parametrize("count", [15, 30])
+def test_the_mean_without_the_largest_square_against_simulation(count: int) -> None:
+    squares = np.sort(np.random.default_rng(2).standard_normal((40_000, count)) ** 2, axis=1)
+
+    assert _trimmed_share(count) == pytest.approx(
+        squares[:, :-1].mean(), rel=0.08
+    )  # rather less: shifts are not called too small
