@@ -38,7 +38,7 @@ def launcher_named(name: str) -> Launcher:
         raise InputError(Fault("unknown launcher", where="launcher.name", value=name, remedy=hint))
     module, _, kind = LAUNCHERS[name].partition(".")
     make = getattr(import_module(f"{__name__}.{module}"), kind)
-    launcher: Launcher = make() if module == "direct" else make(name)
+    launcher: Launcher = make(name) if module in ("batch", "slurm", "functions") else make()
     return launcher
 
 
