@@ -205,7 +205,7 @@ def ways_out(arguments: list[str], message: str) -> list[str]:
     """The command that was typed with each option that the message offers, ready to be typed."""
     offered = dict.fromkeys(WAY_OUT.findall(message))
     words = [word for word in arguments if word != "-"]
-    if not offered or len(words) < len(arguments) or len({option for option, _ in offered}) > 1:
+    if not offered or "--" in words or len(words) < len(arguments) or len({option for option, _ in offered}) > 1:
         return []  # standard input is used up; several options at once are no single way
     return [f"{shlex.join(['scalecurve', *words])} {option} {value}" for option, value in list(offered)[:MOST_WAYS]]
 
