@@ -222,11 +222,45 @@ def check(
 ) -> Gate:
     """Test efficiency floors, losses against an older study at every gated K, and drift along a history of checks.
 
-    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.
-    `min_efficiency` is {8: 0.8} or ["0.8@8"]; `workers` are the gated K (default: all that both studies measured).
-    `false_alarm` is the chance that identical code fails.  `gate` is what fails: "time" (T), "efficiency" (E) or
-    "both"; with `any_machine` an older study of another machine is compared by efficiency instead of seconds, and a
-    finding says so.  A `history` that does not exist yet is one without checks; nothing is written to it here.
+    Parameters
+    ----------
+    study
+        A study in any form that `load` takes.
+    regime
+        "strong" or "weak", for a study that does not state it.
+    against
+        An older study to compare with.
+    min_efficiency
+        Floors: {8: 0.8} or ["0.8@8"].
+    workers
+        The gated K (default: all that both studies measured).
+    false_alarm
+        The chance that identical code fails.
+    allow_mixed, any_machine
+        Whether studies of another workload are compared all the same; whether one of another machine is, by efficiency
+        instead of seconds.
+    history
+        A file of earlier checks; nothing is written to it here.
+    gate
+        What fails: "time" (T), "efficiency" (E) or "both".
+
+    Returns
+    -------
+    Gate
+        Whether it passed, and every floor and test behind that.
+
+    Raises
+    ------
+    InputError
+        A study cannot be read, or there is nothing to check.
+    Refused
+        Nothing can be tested, such as one sample for each K.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> sc.check({1: [100.0, 101.0], 8: [16.0, 16.2]}, regime="strong", min_efficiency={8: 0.7}).passed
+    True
     """
     new = as_study(study, regime=regime)
     floors = parse_floors(min_efficiency) if not isinstance(min_efficiency, Mapping) else min_efficiency
@@ -239,28 +273,27 @@ def check(
     past = () if history is None else _past(new, Path(history))
     change = largest_change(past[-MOST_CHECKS:], level=DRIFT_ALARM)
     session = session_shift(past)
-    old = None if against is None else as_study(against, regime=str(new.regime))
-    findings: list[Finding] = []
-    rows: list[Regression] = []
-    one_session = False
-    if old is not None:
-        findings, by_efficiency = _comparable(new, old, allow_mixed=allow_mixed, any_machine=any_machine)
-        pair = pair_of(new, old, () if workers is None else as_workers(workers), session or SessionShift())
-        rows = pair.rows("efficiency" if by_efficiency else gate, false_alarm)
-        findings += pair.findings(rows)
-        one_session = pair.rests_on_one_session(rows, false_alarm)
+    common: dict[str, Any] = {
+        "name": new.name,
+        "floors": tuple(floor_of(new, k, floor, false_alarm / len(floors)) for k, floor in sorted(floors.items())),
+        "false_alarm": false_alarm,
+        "drift": change if change is not None and change.change > 0 else None,  # T up, beyond noise
+        "checks_before": None if history is None else len(past) - 1,
+        "shifts_known": session is not None,
+    }
+    if against is None:
+        return Gate(**common, against=None, regressions=(), findings=carried(new, own=doubts(new)))
+    old = as_study(against, regime=str(new.regime))
+    findings, by_efficiency = _comparable(new, old, allow_mixed=allow_mixed, any_machine=any_machine)
+    pair = pair_of(new, old, () if workers is None else as_workers(workers), session or SessionShift())
+    rows = pair.rows("efficiency" if by_efficiency else gate, false_alarm)
     return Gate(
-        name=new.name,
-        against=None if old is None else old.name,
-        floors=tuple(floor_of(new, k, floor, false_alarm / len(floors)) for k, floor in sorted(floors.items())),
+        **common,
+        against=old.name,
         regressions=tuple(rows),
-        false_alarm=false_alarm,
-        findings=carried(new, *([] if old is None else [old]), own=(*doubts(new), *findings)),
-        drift=change if change is not None and change.change > 0 else None,  # T up, beyond noise
-        checks_before=None if history is None else len(past) - 1,
-        shifts_known=session is not None,
-        rests_on_one_session=one_session,
-        not_compared=None if old is None or old is new else _not_compared(new, old, compared=workers is None),
+        findings=carried(new, old, own=(*doubts(new), *findings, *pair.findings(rows))),
+        rests_on_one_session=pair.rests_on_one_session(rows, false_alarm),
+        not_compared=None if old is new else _not_compared(new, old, compared=workers is None),
     )
 
 

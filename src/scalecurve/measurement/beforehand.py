@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ def checked_settings(
     settings, faults = draft_of(raw)
     wrong = {str(fault.where).partition(".")[0] for fault in faults}
     if settings is not None:
-        rest = [*faults_beforehand(settings, world), *existing_output(settings, resume=resume, force=force)]
+        rest = [*faults_beforehand(settings, world), *faults_of_programs(settings)]
+        rest += existing_output(settings, resume=resume, force=force)
         faults += [fault for fault in rest if str(fault.where).partition(".")[0] not in wrong]
     if faults or settings is None:
         raise InputError(faults, subject=str(file or "measure"))
@@ -67,10 +69,39 @@ def faults_of_cores(settings: MeasureSettings, world: World) -> Iterator[Fault]:
         yield Fault(f"too few cores for K = {beyond}{each} ({cores} here)", where="workers", remedy=hint)
 
 
+def faults_of_programs(settings: MeasureSettings) -> list[Fault]:
+    """Programs that the commands name and this machine lacks."""
+    launcher = settings.launcher
+    if launcher.name != "local" or launcher.wrap or launcher.prologue or settings.shell:
+        return []
+    commands = [settings.filled(settings.command[:1], k) for k in settings.workers]
+    commands += [candidate.command for candidate in settings.baseline.values()]
+    faults = [fault_of_program(word, settings) for word in dict.fromkeys(words[0] for words in commands)]
+    return [fault for fault in faults if fault is not None]
+
+
+def fault_of_program(word: str, settings: MeasureSettings) -> Fault | None:
+    """Why a program cannot be started; None where it can, or where the set-up command may build it in its folder."""
+    folder, name = os.path.split(word)
+    path = settings.env.get("PATH", os.environ.get("PATH", os.defpath))
+    places = [os.path.join(settings.folder or "", folder)] if folder else path.split(os.pathsep)
+    is_built = folder and settings.timing.setup_command
+    if is_built or any(os.access(os.path.join(place, name), os.X_OK) for place in places):
+        return None
+    near = get_close_matches(
+        name, [each for place in places if os.path.isdir(place) for each in os.listdir(place)], n=1
+    )
+    hint = f"did you mean {near[0]}?" if near else "check its name, the folder and PATH"
+    return Fault("no such program here", where="command", value=word, remedy=hint)
+
+
 def existing_output(settings: MeasureSettings, *, resume: bool, force: bool) -> list[Fault]:
     """A study or an unfinished measurement where this one would write, unless it is continued or replaced."""
     if settings.output is None:
         return []
+    if settings.output.suffix != ".json":
+        hint = f"write -o {settings.output.with_suffix('.json')}"
+        return [Fault("the name of a study ends in .json", where="output", value=str(settings.output), remedy=hint)]
     fault = Workspace(settings.output).held()
     fault = fault or existing(settings.output, is_grid=settings.axes is not None, resume=resume, force=force)
     return [replace(fault, where=str(settings.output))] if fault else []

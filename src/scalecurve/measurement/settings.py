@@ -14,6 +14,7 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args
@@ -37,8 +38,13 @@ PLACED = ("nodes", "ranks_per_node", "threads", "size")
 PLACEHOLDERS = ("workers", "total", "per_worker", "rank", "host", "python", *PLACED)
 _MARK = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 LOCAL_LAUNCHERS = ("local", "mpi", "torchrun", "ray", "dask")
-REQUIRED = {"regime": "strong", "workers": (1,), "command": ("true", "{workers}")}
+REQUIRED = {"regime": "strong", "workers": (1, 2), "command": ("true", "{workers}")}
 """Stand in for what is missing while the rest is checked."""
+WANTED = {
+    "regime": "say --regime: strong where the whole job stays the same, weak where the work of each worker does",
+    "workers": "name the worker counts, like --workers 1,2,4",
+    "command": "put the job behind --, like -- ./solver --threads {workers}",
+}
 LOAD_UNITS = ("client", "connection", "user", "request", "session", "stream", "qp", "rp", "tp", "caller", "customer")
 """Units of K, without their s, that are load on a server; so are rates."""
 _COMMENT_COLUMN = 29
@@ -180,7 +186,10 @@ class BatchSettings(SettingsSection):
     alive_pattern: str | None = None
     start: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
+    kind: Literal["Job", "JobSet", "PyTorchJob", "MPIJob"] = "Job"
     image: str | None = None
+    resources: dict[str, str | int] = {}
+    pod: dict[str, Any] = {}
     namespace: str | None = None
     poll: Seconds = 2.0
 
@@ -351,7 +360,10 @@ def draft_of(values: Mapping[str, Any]) -> tuple[MeasureSettings | None, list[Fa
     try:
         settings, faults = MeasureSettings.model_validate(_with_workers(values)), []
     except ValidationError as problem:
-        faults = faults_of(problem)
+        faults = [
+            replace(fault, remedy=WANTED.get(str(fault.where), fault.remedy)) if fault.message == "missing" else fault
+            for fault in faults_of(problem)
+        ]
         wrong = {str(error["loc"][0]) for error in problem.errors(include_url=False)}
         sound = {name: value for name, value in values.items() if name not in wrong}
         try:
@@ -584,8 +596,13 @@ def section_at(name: str) -> type[SettingsSection]:
     return table
 
 
-def template() -> str:
-    """A commented study file with every option."""
+def template(given: Mapping[str, Any] | None = None) -> str:
+    """A commented study file with every option; those given, and those of the recipe of their launcher, are set."""
+    asked = merged({}, given or {})
+    launcher = asked.get("launcher", {})
+    batch, name = launcher.get("batch", {}), launcher.get("name")
+    recipes = tomllib.loads(files("scalecurve.measurement").joinpath("recipes.toml").read_text())
+    chosen = merged(recipes.get(name, {}), merged(recipes.get(batch.get("kind", name), {}), asked))
     lines = [
         "# A scaling study, for `scalecurve measure study.toml`.  A line that begins with `# name =` is an option with",
         "# its default or an example; remove the `# ` to use it.  A misspelt name is reported, not ignored.",
@@ -596,9 +613,26 @@ def template() -> str:
         name = ".".join(option.path[:-1])
         if name != table:
             table = name
-            lines += ["", f"# [{name}]".ljust(_COMMENT_COLUMN) + f"# {section_at(name).__doc__}"]
-        setting = f"{'' if option.live else '# '}{option.path[-1]} = {option.example}"
+            mark = "" if value_at(chosen, option.path[:-1]) else "# "
+            lines += ["", f"{mark}[{name}]".ljust(_COMMENT_COLUMN) + f"# {section_at(name).__doc__}"]
+        own = value_at(chosen, option.path)
+        is_set = option.live if own is None else True
+        setting = f"{'' if is_set else '# '}{option.path[-1]} = {option.example if own is None else as_toml(own)}"
         comment = f"# {option.text}" if option.text else ""
         whole = f"{setting.ljust(_COMMENT_COLUMN - 1)} {comment}".rstrip()
         lines += [whole] if len(whole) <= _LINE else [comment, setting]
     return "\n".join(lines) + "\n"
+
+
+def value_at(table: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """The value at a path through tables; None where there is none."""
+    for name in path:
+        table = table.get(name, {}) if isinstance(table, Mapping) else {}
+    return None if table == {} else table
+
+
+def as_toml(value: Any) -> str:
+    """A value as a line of TOML holds it."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(name)} = {as_toml(own)}" for name, own in value.items()) + " }"
+    return json.dumps(list(value) if isinstance(value, tuple) else value)

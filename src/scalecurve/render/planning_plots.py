@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.planning.curve import Kind
+from scalecurve.planning.curve import TimeSource
 from scalecurve.render.plots import (
     BLUE,
     GREEN,
@@ -40,11 +40,17 @@ if TYPE_CHECKING:
     from scalecurve.training.answers.curve import PlanRow
     from scalecurve.training.answers.plan import Plan
 
-MARKERS = {Kind.MEASURED: "o", Kind.INTERPOLATED: "D", Kind.FORECAST: "s", Kind.LAW: "o", Kind.PLANNED: "^"}
-COLOURS = {Kind.FORECAST: ORANGE, Kind.LAW: ORANGE, Kind.PLANNED: ORANGE}  # nobody measured these
+MARKERS = {
+    TimeSource.MEASURED: "o",
+    TimeSource.INTERPOLATED: "D",
+    TimeSource.FORECAST: "s",
+    TimeSource.LAW: "o",
+    TimeSource.PLANNED: "^",
+}
+COLOURS = {TimeSource.FORECAST: ORANGE, TimeSource.LAW: ORANGE, TimeSource.PLANNED: ORANGE}  # nobody measured these
 TIME_UNITS = (("days", 86400.0, 259200.0), ("hours", 3600.0, 10800.0), ("minutes", 60.0, 180.0), ("seconds", 1.0, 0.0))
 MOST_LABELS = 12  # of the commits of a history
-HOLLOW = (Kind.INTERPOLATED, Kind.FORECAST)
+HOLLOW = (TimeSource.INTERPOLATED, TimeSource.FORECAST)
 MARK_LINES = {
     "statistical cap": (RED, "--"), "granularity cap": (ORANGE, "-."), "node boundary": (GREY, ":"),
     "cost-effective scale": (GREEN, "-"),

@@ -38,12 +38,22 @@ from scalecurve.formats.tables.cells import (
     may_be_thousands,
     only_parted,
 )
-from scalecurve.formats.tables.evidence import UNITS, cells_of_k, in_order, is_proven_k, is_setting, name_of_k, weigh
+from scalecurve.formats.tables.evidence import (
+    UNITS,
+    cells_of_k,
+    in_order,
+    is_proven_k,
+    is_setting,
+    known_quantity,
+    name_of_k,
+    weigh,
+)
 from scalecurve.formats.tables.facts import TableView
 from scalecurve.formats.tables.observations import ALL_WORKERS, Meaning, meaning_of, read_candidate
 from scalecurve.formats.tables.structure import NamedTable, TableLayout, find_layout, read_grid, with_caption
 from scalecurve.study import Quantity, Regime
 
+TOO_FAR = 7.5  # behind the best reading: latencies beside a rate are no second reading
 AHEAD = 1.0  # by how much the best reading must lead
 LEAST_OF_K = -0.5  # what they must come to for a reading to be offered
 ENOUGH = 2.0  # what the name and the cells of K must come to
@@ -52,6 +62,7 @@ CHECKED_ROWS = 200
 MOST_OFFERS, MOST_TRIED, MOST_CURVES_OFFERED = 3, 8, 30
 MOSTLY_SAME = 0.9  # of the rows must agree; few digits may differ more
 SAME = 0.03  # what the digits of a printed table may leave open
+_MARKS_IN_TEXT = (("commas_in_text", True), ("points_in_text", False))
 _UNIT_NAMES = {TIME_UNITS[name]: name for name in ("ns", "us", "ms", "s", "min", "h")}
 
 
@@ -354,6 +365,7 @@ def _reference(own: Candidate, i: int, shift: int = 0) -> str:
 def _varied(ranked: Sequence[Candidate]) -> list[Candidate]:
     """The best readings, each next with another K or another column of observations than those before."""
     best_of: dict[tuple[str, str], Candidate] = {}
+    ranked = [own for own in ranked if own.score > ranked[0].score - TOO_FAR]
     ranked = [
         own for own in ranked if name_of_k(own) + cells_of_k(own) + in_order(own) > LEAST_OF_K and not is_setting(own)
     ]
@@ -381,10 +393,9 @@ def _ways(ranked: Sequence[Candidate]) -> list[dict[str, Any]]:
             way["melt"] = True
         elif own.long.value is None:
             way["value_column"] = _reference(own, own.value, shift)
-        if own.meaning is not None:
-            ways.append(way)
-        else:
-            ways += [{**way, "quantity": quantity} for quantity in (Quantity.THROUGHPUT, Quantity.SECONDS)]
+        known = own.meaning is not None or known_quantity(own) is not None
+        both = (Quantity.THROUGHPUT, Quantity.SECONDS)
+        ways += [way] if known else [{**way, "quantity": quantity} for quantity in both]
     return ways
 
 
@@ -468,9 +479,16 @@ def mark_of(grid: CellGrid) -> DecimalMark:
                 cells += column
                 numeric.append(column)
     mark = decimal_mark(cells)
+    if mark is DecimalMark.UNKNOWN and _says_commas(grid.caption):
+        return DecimalMark.COMMA
     parts_all = grid.delimiter != ";" and all(map(only_parted, numeric))  # where ; parts cells, a comma parts decimals
     is_parted = mark is DecimalMark.UNKNOWN and (parts_all or _parts_thousands(grid, numeric))
     return DecimalMark.POINT if is_parted else mark
+
+
+def _says_commas(caption: str) -> bool:
+    """Whether the numbers in the text around a table have decimal commas, and none a decimal point."""
+    return all((pattern(f"decision.{name}").search(caption) is not None) is own for name, own in _MARKS_IN_TEXT)
 
 
 def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:

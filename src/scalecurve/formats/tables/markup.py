@@ -41,13 +41,14 @@ from scalecurve.formats.tables.structure import (
     splitter,
     squared,
 )
+from scalecurve.study import Quantity
 
 _UP_TO = frozenset(("…", "...", "..", "-", "–", "to"))
 _KINDS = frozenset(("mpi", "omp", "openmp", "cpu", "gpu", "parallel", "worker", "compute"))
 # Names of counts; `node 1` and `rank 1` are one of them, not their number.
 _COUNTED = frozenset(noun for noun in WORKER_NOUNS if noun.endswith("s")) - {"process"} | {"np", "nproc", "p"}
 _LOADS = frozenset(name for name in LOAD_NAMES if name.endswith("s") and "_" not in name)
-_HPL_COLUMNS = ("T/V", "N", "NB", "P", "Q", "Time (s)", "Gflops")
+BARE = "value"
 MOST_FACTS = 60
 MOST_SPANNED = 50
 MOST_LOG_LINES = 200_000
@@ -61,8 +62,6 @@ def marked_layout(source: Source, lines: Lines) -> TableLayout | None:
     has_latex_rows = len(rows) > 1 and all("\\\\" in row or row.rstrip().endswith("\\") for row in rows)
     if has_latex_rows or any("\\begin{tab" in line or pattern("markup.begins").search(line) for _, line in lines):
         return _latex_layout(source)
-    if any(pattern("markup.hpl").match(line) for _, line in lines):
-        return _hpl_layout(source)
     if any(pattern("markup.julia").match(line) for _, line in lines):
         return _julia_layout(source)
     if any("list-table" in line and "::" in line for _, line in lines):
@@ -142,13 +141,12 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
         return None
     split = _wiki_cells if any(pattern("markup.wiki").match(line.strip()) for _, line in lines) else splitter("|")
     widths = {len(split(line)) for _, line in islice(barred, COMPARED)}
-    near, written = {*rules, *types}, {number for number, _ in lines}
-    under = [(number, line) for number, line in barred if number + 1 in near]
+    near, bars = {*rules, *types}, {number for number, _ in barred}
     heads = [
         (number, line)
-        for number, line in under
-        if (number - 1 not in written or not any(0 < number - other <= 2 for other, _ in barred))
-        and not any(parse_cell(c) for c in split(line)[:1])
+        for number, line in barred
+        if number + 1 in near and number - 1 not in bars and not (number - 1 in near and number - 2 in bars)
+        if not any(parse_cell(c) for c in split(line)[:1])
     ]
     if any(line == "|===" for _, line in lines):  # AsciiDoc
         heads = barred[:1]
@@ -196,21 +194,6 @@ def _list_layout(source: Source) -> TableLayout:
     if not grids:
         raise FormatError(Fault("the list-table has no rows", remedy="`* -` begins a row, `-` is its next cell"))
     return _whole(grids, "-")
-
-
-def _hpl_layout(source: Source) -> TableLayout:
-    """The runs in the output of HPL, each with the verdict on its residual."""
-    rows: list[list[str]] = []
-    numbers: list[int] = []
-    for number, line in _all_lines(source):
-        if re.match(r"W[A-Z0-9]{5,}\s+\d", line):
-            rows.append([*line.split(), ""])
-            numbers.append(number)
-        elif rows and (verdict := re.search(r"\.{3,}\s*(PASSED|FAILED)", line)):
-            rows[-1][-1] = "FAILED" if rows[-1][-1] == "FAILED" else verdict[1]
-    if not rows:
-        raise FormatError(Fault("the output of HPL holds no run", remedy="give it from the first T/V to the end"))
-    return _whole([NamedTable("", squared([*_HPL_COLUMNS, "status"], numbers, rows))], "|")
 
 
 def _julia_layout(source: Source) -> TableLayout:
@@ -352,7 +335,7 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     lines = [(number, _without_prefix(line)) for number, line in islice(_all_lines(source), MOST_LOG_LINES)]
     if any(re.match(r"Time \(mean ± ", line) for _, line in lines):
         lines = [(number, line) for number, line in lines if not pattern("markup.hyperfine_end").search(line)]
-    facts = [_facts(line) for _, line in lines]
+    facts = [_facts(line) or _bare(line) for _, line in lines]
     counts: dict[str, set[str]] = {}
     for fact in (fact for own in facts for fact in own if fact.counts):
         counts.setdefault(fact.name, set()).add(fact.cell)
@@ -360,7 +343,9 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     if lead is None:
         return None
     first = next(i for i, own in enumerate(facts) if any(fact.name == lead for fact in own))
-    shared = {fact.name for own in facts[:first] for fact in own}
+    last = max(i for i, own in enumerate(facts) if any(fact.name == lead for fact in own))
+    below = {fact.name for own in facts[last:] for fact in own if _is_measured(fact.name, fact.cell)}
+    shared = {fact.name for own in facts[:first] for fact in own} - below  # a serial run may stand above all K
     rows, numbers = _runs(lines, facts, lead, shared)
     rows, numbers = _rows_of_wholes(rows, numbers, lead)
     names = [name for name, count in Counter(name for row in rows for name in row).items() if 2 * count > len(rows)]
@@ -462,6 +447,11 @@ def _facts(line: str) -> list[_Fact]:
     return facts
 
 
+def _bare(line: str) -> list[_Fact]:
+    """The number of a line that holds nothing else: what a loop printed below its K."""
+    return [_Fact(BARE, line.strip(), counts=False)] if pattern("markup.bare").fullmatch(line) else []
+
+
 def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
     """The number at one place of a line, named by the label before it or the words behind it; and where it ends."""
     unit, cell, end = match["unit"] or "", match["value"], match.end()
@@ -487,7 +477,8 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
         end, unit = spread.end(), f"{unit} {spread[0].strip()}".strip()
     behind = pattern("markup.behind").match(line, end) if is_timed else None
     if not any(sign.isalpha() for sign in name):
-        name = "time" if is_timed else ""
+        meaning = unit_of(unit.split()[0]) if is_timed else None
+        name = "" if meaning is None else "time" if meaning.quantity is Quantity.SECONDS else unit
         if behind and not pattern("markup.numeral").match(line, behind.end()):  # 10.2 seconds time elapsed
             name, end = behind[1].strip(), behind.end()
     counted = _counted(name, words)
@@ -523,4 +514,4 @@ def _counted(name: str, words: Sequence[str]) -> list[str]:
 
 def _is_measured(name: str, cell: str) -> bool:
     value = parse_cell(cell)
-    return value is not None and (value.unit is not None or value_meaning(name) is not None)
+    return value is not None and (name == BARE or value.unit is not None or value_meaning(name) is not None)
