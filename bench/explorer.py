@@ -127,6 +127,7 @@ def redraws(browser: Any, moves: int) -> dict[str, list[float]]:
     process, address, _ = serve()
     try:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(120_000)
         page.goto(address + "#training?critical=measured")
         page.wait_for_selector("#panel-training svg")
         page.evaluate(MOVE, ["critical_tokens", 300])  # the first move may still load something
@@ -142,7 +143,7 @@ def redraws(browser: Any, moves: int) -> dict[str, list[float]]:
                 if number % 8 == 7:
                     start = time.perf_counter()
                     times["exact answer"].append(page.evaluate(RELEASE, [param]))
-                    page.wait_for_selector("#panel-weak:not(.stale)")
+                    page.wait_for_selector("#panel-weak:not(.stale)", timeout=120_000)
                     times["exact answer, both charts"].append(1000 * (time.perf_counter() - start))
         return times
     finally:

@@ -69,7 +69,8 @@ def explorer() -> None:
                     tab.wait_for_function("() => (document.documentElement.dataset.asking ?? '0') === '0'")
                     picture = PICTURES / f"explorer-{view}-{name}-{theme}.png"
                     tab.screenshot(path=picture)
-                    Image.open(picture).convert("RGB").quantize(128).save(picture, optimize=True)
+                    few = Image.open(picture).convert("RGB").quantize(128, method=Image.Quantize.MAXCOVERAGE)
+                    few.save(picture, optimize=True)
                     if full is not None:
                         tab.screenshot(path=Path(full) / picture.name, full_page=True)
                 tab.close()
