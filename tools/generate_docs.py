@@ -32,7 +32,6 @@ import click
 
 import scalecurve
 from scalecurve.cli.main import COMMANDS, GROUPS, app, run
-from scalecurve.cli.tools import manual
 from scalecurve.laws import Law, every_law
 from scalecurve.laws.terms import TERMS
 
@@ -44,7 +43,7 @@ from tools.findings_page import findings_page
 from tools.formats_page import formats_page
 from tools.items_page import items_page
 from tools.json_page import json_page, schemas_file
-from tools.man_pages import man_pages
+from tools.man_pages import man_pages, manual
 from tools.notebook_page import notebook
 from tools.python_page import python_reference
 from tools.tried_code import code_of

@@ -69,6 +69,13 @@ def bdtr(successes: ArrayLike, trials: ArrayLike, p: ArrayLike) -> Floats:
     return np.asarray(np.frompyfunc(_binomial, 3, 1)(*arrays), float)
 
 
+@unless_scipy
+def fdtrc(over: ArrayLike, under: ArrayLike, x: ArrayLike) -> Floats:
+    """The chance that a ratio of two variances with these degrees of freedom is above x."""
+    arrays = (np.asarray(value, float) for value in (over, under, x))
+    return np.asarray(np.frompyfunc(_variances, 3, 1)(*arrays), float)
+
+
 def _normal(x: float) -> float:
     return 0.5 * math.erfc(-x * math.sqrt(0.5))
 
@@ -112,6 +119,10 @@ def _binomial(successes: float, trials: float, p: float) -> float:
     if successes < 0 or successes >= trials:
         return float(successes >= trials)
     return _beta(trials - successes, successes + 1, 1 - p)
+
+
+def _variances(over: float, under: float, x: float) -> float:
+    return _beta(under / 2, over / 2, under / (under + over * max(x, 0.0)))
 
 
 def _beta(a: float, b: float, x: float) -> float:

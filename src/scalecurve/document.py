@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from scalecurve.errors import Fault, InputError, MissingExtra, make_inert, one_line
+from scalecurve.errors import TYPED, Fault, InputError, MissingExtra, make_inert, one_line
 from scalecurve.findings import Finding
 from scalecurve.words import spaced
 
@@ -160,7 +161,27 @@ class Answer(JsonRecord):
         return tuple(filter(None, (self.decision, support, f"Next: {self.next}" if self.next else "")))
 
 
-UNSURE = "Unsure: other programs disturbed the runs; measure again on a quiet machine."
+UNSURE = "Unsure: other programs disturbed the runs."
+MEASURE_NEXT = "`scalecurve measure --init study.toml` writes what to fill in"
+QUIET = "measure again when the machine is quiet: `scalecurve doctor` says whether it is"
+
+
+def as_typed(text: str) -> str | None:
+    """A proposed command with the study and the command that were typed in the place of STUDY and SAME."""
+    study, same = TYPED.get()
+    if "SAME" in text and same is None:
+        return None
+    if "STUDY" in text and study is None:  # a command that read none
+        return MEASURE_NEXT
+
+    def words(found: re.Match[str]) -> str:
+        typed = (same if found[1] == "SAME" else study) or ""
+        for option in re.findall(r"--[\w-]+", found[2]):  # said again, or left out
+            value = "" if "without" in found[2] else "(?: (?!-)('[^']*'|\\S+))?"
+            typed = re.sub(rf" {option}{value}(?= |$)", "", typed)
+        return typed if "without" in found[2] else typed + found[2]
+
+    return re.sub(r"\b(STUDY|SAME)\b((?: without)?(?: --[\w-]+(?: (?!-)[^ `]+)?)*)", words, text)
 
 
 @dataclass(frozen=True)
@@ -193,15 +214,17 @@ def _answer_after_findings(own: Callable[[Any], Answer | None]) -> Callable[[Any
         codes = {finding.code: finding for finding in self.findings}
         doubt = codes.get("implausible")
         if doubt is not None and not self.believes(doubt):
-            return Answer(decision=f"{self.REFUSAL}: {doubt.message}.", next=doubt.remedy)
+            return Answer(decision=f"{self.REFUSAL}: {doubt.message}.", next=doubt.remedy and as_typed(doubt.remedy))
         said = own(self)
-        if said is None or "disturbed" not in codes:
+        if said is None:
+            return None
+        said = replace(said, next=said.next and as_typed(said.next))
+        if "disturbed" not in codes:
             return said
-        if any(
-            word in f"{said.decision} {said.confidence}" for word in ("disturbed", "other programs", "quiet machine")
-        ):
-            return said
-        return replace(said, confidence=" ".join(filter(None, [UNSURE, said.confidence])))
+        known = re.search("disturbed|other programs|quiet machine", f"{said.decision} {said.confidence}")
+        return replace(
+            said, confidence=said.confidence if known else " ".join(filter(None, [UNSURE, said.confidence])), next=QUIET
+        )
 
     return answer
 

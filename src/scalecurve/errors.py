@@ -43,6 +43,9 @@ class Fault:
 
 ON_COMMAND_LINE: ContextVar[bool] = ContextVar("on_command_line", default=False)
 """Whether the caller typed a command: then options are named --value-column, else value_column=."""
+TYPED: ContextVar[tuple[str | None, str | None]] = ContextVar("typed", default=("STUDY", "the same"))
+"""The words that name the study on the command line (None without one), and the whole command that was typed,
+None where one command shows the answers of several."""
 COMMAND = re.compile(r"`?scalecurve [^;`]*")
 KEYWORDS = (
     "against at baseline-k budget critical-batch deadline expected-seconds fleet gpus history jobs k-column "

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from scalecurve.cli.main import COMMANDS, run
-from scalecurve.cli.tools import manual
 
 SAMPLES = Path(__file__).parents[1] / "formats" / "samples"
 SOURCE = Path(__file__).parents[2] / "src"
@@ -88,6 +87,8 @@ def test_a_shell_completes_commands(shell: str, tmp_path: Path, capsys: pytest.C
 
 
 def test_the_manual_page_names_every_command() -> None:
+    from tools.man_pages import manual
+
     page = manual()
 
     assert page.startswith(".TH SCALECURVE 1")

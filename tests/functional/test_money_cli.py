@@ -34,7 +34,7 @@ def test_the_line_of_the_guide(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_law_and_the_managers_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(shlex.split("cost --law amdahl --serial 5% --workers 256,512 --k-unit gpus --price 2.50")) == 0
-    assert "512 GPUs: 1.04x faster at 1.93x the cost" in capsys.readouterr().out
+    assert "512 GPUs: 1.04x as fast at 1.93x the cost" in capsys.readouterr().out
 
 
 def test_a_catalog_price(capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,7 +129,7 @@ def test_the_gate_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path
     code, out, _ = answer(capsys, "check", EXAMPLE, "--regime", "strong", "--min-efficiency", "0.8@8", *extras)
 
     assert code == 1
-    assert out.splitlines()[0] == "FAIL strong: E(8) = 0.667 is below the floor 0.8"
+    assert out.splitlines()[0] == "FAIL strong: E(8) = 0.667 is below the floor 0.8 (0.645 to 0.689)"
     assert "<failure" in junit.read_text()
     assert json.loads(history.read_text())["passed"] is False
 

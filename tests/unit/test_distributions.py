@@ -41,3 +41,10 @@ def test_binomial() -> None:
         k = np.arange(-1, trials + 2)
         expected = [special.bdtr(min(max(i, 0), trials), trials, 0.3) if i >= 0 else 0.0 for i in k]
         assert own(distributions.bdtr, k, trials, 0.3) == pytest.approx(expected, rel=1e-11, abs=1e-14)
+
+
+def test_ratio_of_variances() -> None:
+    x = np.r_[0.0, 1e-3, 0.7, 1.0, 4.2, 300.0, RNG.uniform(0, 9, 40)]
+    for over, under in ((1.0, 1.0), (2.5, 28.0), (5.0, 4.0), (60.0, 1.0)):
+        own_values = own(distributions.fdtrc, over, under, x)
+        assert own_values == pytest.approx(special.fdtrc(over, under, x), rel=1e-9, abs=1e-14)

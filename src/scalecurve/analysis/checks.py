@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -111,7 +111,7 @@ def _speedups_as_times(curve: Curve) -> Finding | None:
     if not (after.any() and rises and np.all(gain[after] <= SUPERLINEAR * ratio[after])):
         return None
     message = f"the values start at exactly {first:g} and rise to {curve.mean[-1]:.4g}: speedups, not times"
-    remedy = "give the times behind them, or state the column of times with --value-column"
+    remedy = "give the times behind them, or name the column that holds times"
     return _implausible("speedups-as-times", _beyond(curve), "speedups, not times", message, remedy)
 
 
@@ -148,7 +148,7 @@ def _shared_work(curve: Curve) -> Finding | None:
         return None
     ends = f"T({curve.k[-1]}) is 1/{curve.time[0] / curve.time[-1]:.3g} of T({curve.k[0]})"
     message = f"the time falls about as 1/K ({ends}): the total work is fixed, which is strong scaling"
-    remedy = "state --regime strong"
+    remedy = "read it as strong scaling: `scalecurve table STUDY --regime strong`"
     return _implausible("shared-work", _beyond(curve), "falls like 1/K, which is strong scaling", message, remedy)
 
 
@@ -351,39 +351,36 @@ def two_modes(samples: dict[int, FloatArray]) -> dict[int, tuple[float, float, f
     together = (
         len(usable) > 1
         and MODE_SHARE <= slower <= 1 - MODE_SHARE
-        and float(np.mean(list(left.values()))) < _cut_limit(sizes, TWO_MODES / 2)
+        and _cut_below(float(np.mean(list(left.values()))), sizes, TWO_MODES / 2)
     )
     modes = {}
     for k, ranked in usable.items():
         count, cut = len(ranked), place[k]
         enough = count >= LEAST_MODES and MODE_SHARE * count <= min(cut, count - cut)
-        alone = enough and left[k] < _cut_limit((count,), TWO_MODES / 2 / len(usable))
+        alone = enough and _cut_below(left[k], (count,), TWO_MODES / 2 / len(usable))
         if alone or (together and left[k] < ONE_GROUP):
             first, second = np.exp(ranked[:cut]), np.exp(ranked[cut:])
             modes[k] = (float(first.mean()), float(second.mean()), len(second) / count)
     return modes
 
 
-@cache
-def _cut_limit(sizes: tuple[int, ...], alpha: float) -> float:
-    """The limit of what the best cut leaves, on average over K: a single group falls below it with chance `alpha`.
+def _cut_below(left: float, sizes: tuple[int, ...], alpha: float) -> bool:
+    """Whether the best cut leaves less, on average over K, than that of a single group does with chance `alpha`.
 
-    The least of the shapes of noise: normal, with an exponential tail, with the heavy tails of Student's t(3), and
+    Less than under each shape of noise: with the heavy tails of Student's t(3), normal, with an exponential tail, and
     from `LEAST_MODES` runs on, which tell it from two modes, crowded at its least value (gamma of shape 0.5).
     """
+    shapes = ("standard_t", "standard_normal", "standard_exponential", "standard_gamma")
+    return all(left < _cut_limit(shape, sizes, alpha) for shape in shapes[: 4 if min(sizes) >= LEAST_MODES else 3])
+
+
+@cache
+def _cut_limit(shape: str, sizes: tuple[int, ...], alpha: float) -> float:
+    """The limit that the best cuts of one group of this shape fall below with chance `alpha`."""
     rng = np.random.default_rng(SEED)
-    shapes: list[Callable[[tuple[int, int]], FloatArray]] = [
-        lambda size: rng.standard_normal(size),
-        lambda size: rng.standard_exponential(size),
-        lambda size: rng.standard_t(3, size),
-    ]
-    if min(sizes) >= LEAST_MODES:
-        shapes.append(lambda size: rng.standard_gamma(0.5, size))
-    limits = []
-    for draw in shapes:
-        means = np.mean([_best_cut(np.sort(draw((MODE_DRAWS, n)), axis=1))[0] for n in sizes], axis=0)
-        limits.append(float(np.quantile(means, alpha)))
-    return min(limits)
+    draw, first = getattr(rng, shape), {"standard_t": (3,), "standard_gamma": (0.5,)}.get(shape, ())
+    cuts = [_best_cut(np.sort(draw(*first, size=(MODE_DRAWS, n)), axis=1))[0] for n in sizes]
+    return float(np.quantile(np.mean(cuts, axis=0), alpha))
 
 
 def _best_cut(ranked: FloatArray) -> tuple[FloatArray, IntArray]:

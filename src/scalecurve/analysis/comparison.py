@@ -15,7 +15,19 @@ from scalecurve.analysis.checks import check_shape, common_spread, doubts, sprea
 from scalecurve.analysis.curve import Curve, curve_of, log_ratio
 from scalecurve.analysis.merging import require_sameness
 from scalecurve.analysis.sessions import COMMON, overlap
-from scalecurve.document import Answer, Block, Cell, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
+from scalecurve.document import (
+    MEASURE_NEXT,
+    Answer,
+    Block,
+    Cell,
+    Document,
+    FindingList,
+    JsonRecord,
+    Paragraph,
+    Result,
+    Tone,
+    table,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, carried
@@ -74,7 +86,7 @@ class Comparison(Result):
             return Answer(
                 decision=f"{second} is {' and '.join(self._speed(row) for row in shown)}.",
                 confidence="Single runs give no interval: whether the difference is more than noise is not known.",
-                next="repeat every K five times",
+                next=f"repeat every K five times: {MEASURE_NEXT}",
             )
         low, high = worst.value.low, worst.value.high
         ends = "" if low is None or high is None else f" (ratio {low:.3f} to {high:.3f})"
@@ -82,14 +94,16 @@ class Comparison(Result):
             decision=decision,
             confidence=f"Identical programs would differ somewhere in {1 - self.level:.0%} of comparisons{ends}.",
             reason=None if self.session == 0 else f"Sessions are taken to shift T of all K by {self.session:.0%}.",
-            next="measure both in one session, turn by turn" if not changed and self.session else None,
+            next="`scalecurve diagnose STUDY` says why it bends"
+            if changed
+            else f"measure both in one session: {MEASURE_NEXT}",
         )
 
     def _speed(self, row: ComparisonRow) -> str:
         """The second against the first at one K: `2.3x faster at K = 1`."""
         gain = row.value.value if self.quantity.higher_is_better else 1 / row.value.value
         if f"{max(gain, 1 / gain):.3g}" == "1":
-            return f"as fast at K = {row.k:,}"
+            return f"equally fast at K = {row.k:,}"
         return f"{max(gain, 1 / gain):.3g}x {'faster' if gain > 1 else 'slower'} at K = {row.k:,}"
 
     def body(self) -> Document:

@@ -59,6 +59,7 @@ class EnergyTable(Result):
             decision=f"K = {best.k:,} needs the least energy: {best.joules.value:.4g} J a result{more}.",
             confidence=interval,
             reason=f"Counted by {', '.join(self.sources)}.",
+            next="`scalecurve table STUDY` shows the times beside it",
         )
 
     def body(self) -> Document:

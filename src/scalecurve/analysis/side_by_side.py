@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ import numpy as np
 
 from scalecurve.analysis.curve import curve_of, log_ratio
 from scalecurve.document import (
+    MEASURE_NEXT,
     Answer,
     Block,
     Column,
@@ -56,7 +58,11 @@ class BestScaling(JsonRecord):
         """Which curve scales best, by how much, and whether the data can tell."""
         shares = f"E = {percent(self.efficiency)} at {self.k:,}, {percent(self.next_efficiency)} for {self.next}"
         if self.ratio.low is None or self.ratio.high is None:
-            return Answer(decision=f"{self.best} scales best: {shares}.", confidence="Single runs give no interval.")
+            return Answer(
+                decision=f"{self.best} scales best: {shares}.",
+                confidence="Single runs give no interval.",
+                next=f"repeat every K five times: {MEASURE_NEXT}",
+            )
         ratio = (
             f"{self.ratio.value:.2f} times ({self.ratio.low:.2f} to {self.ratio.high:.2f} at {self.ratio.level:.0%})"
         )
@@ -64,9 +70,13 @@ class BestScaling(JsonRecord):
             return Answer(
                 decision=f"{self.best} and {self.next} scale alike: {shares}.",
                 confidence=f"The ratio of their efficiencies is {ratio}.",
-                next=f"measure both at K = {self.k:,} more often",
+                next=f"measure both at K = {self.k:,} more often: {MEASURE_NEXT}",
             )
-        return Answer(decision=f"{self.best} scales best: {shares}.", confidence=f"Efficiency is {ratio} as high.")
+        return Answer(
+            decision=f"{self.best} scales best: {shares}.",
+            confidence=f"Efficiency is {ratio} as high.",
+            next="`scalecurve diagnose STUDY` says why each bends",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +114,10 @@ class Fastest(JsonRecord):
         said = scaling.answer() if scaling is not None else Answer(decision=decision)
         scales = said.decision if scaling is not None else None
         return Answer(
-            decision=decision, confidence=sure, reason=" ".join(filter(None, (scales, said.confidence))) or None
+            decision=decision,
+            confidence=sure,
+            reason=" ".join(filter(None, (scales, said.confidence))) or None,
+            next="`scalecurve diagnose STUDY` says why each bends",
         )
 
 
@@ -188,13 +201,18 @@ class SideBySide(Result):
         if self.best is not None and (is_table or not answers):
             return self.best.answer()
         if not answers:
-            return Answer(decision=f"{len(self.answers)} curves, which cannot be ranked.", next="choose one: --series")
+            return Answer(
+                decision=f"{len(self.answers)} curves, which cannot be ranked.",
+                next=f"`SAME --series {shlex.quote(next(iter(self.answers)))}` answers for one",
+            )
         name = self.best.best if self.best is not None and self.best.best in answers else next(iter(answers))
         said = [f"{other}: {answer.decision}" for other, answer in answers.items() if other != name]
         reason = " ".join(
             [*said[:MOST_SAID], *([f"{len(said) - MOST_SAID} more below."] if len(said) > MOST_SAID else [])]
         )
-        return Answer(decision=f"{short_name(name)}: {answers[name].decision}", reason=reason or None)
+        return Answer(
+            decision=f"{short_name(name)}: {answers[name].decision}", reason=reason or None, next=answers[name].next
+        )
 
     def body(self) -> Document:
         blocks: list[Block] = []

@@ -25,6 +25,7 @@ from scalecurve.analysis.curve import (
 )
 from scalecurve.analysis.order import PAIRED, Blocks, blocks_of, check_order
 from scalecurve.document import (
+    MEASURE_NEXT,
     Answer,
     Block,
     Cell,
@@ -48,11 +49,15 @@ from scalecurve.units import as_number, level_faults, rates_alike
 from scalecurve.words import chance_words, percent, unit_words, workers_text
 
 SEED = 7
+NORMAL = "normal: z std/sqrt(n)"
 STUDENT = "Student's t on the logarithm of the mean"
 STATISTICS = ("mean", "median")
+INTERVALS = ("student", "normal")
 LARGEST_FIXED = 1e7
 MOST_RANKED = 100_000  # samples, up to which medians stand beside the means
 UNDECIDED = "cannot say"
+LEAST_LINEAR, LINEAR = 8, 0.99  # from this K on such an efficiency is rare enough to doubt the baseline
+EVENS = 0.5  # a bend below this chance is rather another one
 _TONES: dict[str, Tone] = {"ok": "good", "below": "bad", "superlinear": "warn", UNDECIDED: "warn"}
 
 
@@ -131,15 +136,37 @@ class SpeedupTable(Result):
                 confidence=self._confidence(self.no_bend),
                 reason=f"The speedup is {last.speedup.value:.4g}; no measured K is past the bend ({rule_words(self)})."
                 + self._baseline_words(),
-                next=f"`scalecurve forecast --at {2 * last.k}` says what twice as many would give",
+                next="`scalecurve audit STUDY` says what makes a perfectly linear curve suspect"
+                if last.k >= LEAST_LINEAR and last.efficiency.value > LINEAR
+                else f"`scalecurve forecast STUDY --at {2 * last.k}` says what twice as many would give",
             )
         fastest = max(self.rows, key=lambda row: row.speedup.value)
+        if self.bend.probability is not None and self.bend.probability < EVENS:
+            return self._answer_of_noise(self.bend)
         return Answer(
             decision=self._decision(self.row(self.bend.k)),
             confidence=self._confidence(self.bend.probability),
             reason=f"The speedup peaks at {fastest.speedup.value:.4g} with {workers_text(fastest.k, self.k_unit)}."
             + self._baseline_words(),
             next=self._next_step(self.bend.k),
+        )
+
+    def _answer_of_noise(self, bend: Bend) -> Answer:
+        """Where the curve may bend, where no K is likelier than not to be it."""
+        chances = {bend.k: bend.probability or 0.0, **dict(bend.neighbours)}
+        ranked = sorted(chances, key=lambda k: -chances[k])
+        names = [f"{k:,} ({percent(chances[k])})" for k in ranked]
+        if (bend.beyond or 0.0) >= NEIGHBOUR_CHANCE:
+            names.append(f"beyond {self.rows[-1].k:,} ({percent(bend.beyond or 0.0)})")
+        before = [max((row.k for row in self.rows if row.k < k), default=k) for k in sorted(ranked)]
+        use = f"Use {workers_text(before[0], self.k_unit)}, perhaps {before[1]:,}" if len(names) == 2 else None
+        first = f"{use or 'Too noisy to say how many workers to use'}: the bend may be at K = {', '.join(names[:3])}."
+        also = f"; it may also be at K = {', '.join(names[3:])}" if names[3:] else ""
+        repeated = ", ".join(f"{k:,}" for k in sorted(chances))
+        return Answer(
+            decision=first,
+            reason=f"The bend is the {rule_words(self)}{also}.",
+            next=f"repeat K = {repeated} five times: {MEASURE_NEXT}",
         )
 
     def _answer_of_disturbed(self) -> Answer:
@@ -155,7 +182,6 @@ class SpeedupTable(Result):
             decision=self._decision_of_disturbed((held or self.rows[:1])[-1], rest, others, listed),
             confidence=f"From how long the job waited for cores: {others} at K = {listed}." if not rest else None,
             reason=f"As measured, beside other programs, the speedup is {measured:.3g} at K = {last.k:,}.",
-            next="the same with `--quiet-below 0.3`, which waits for a quiet machine",
         )
 
     def _decision_of_disturbed(self, good: TableRow, rest: list[TableRow], others: str, listed: str) -> str:
@@ -205,8 +231,8 @@ class SpeedupTable(Result):
     def _next_step(self, bent: int) -> str:
         good = max((row.k for row in self.rows if row.k < bent), default=bent)
         if between := self._between(good, bent):
-            return f"measure K = {', '.join(map(str, between))}: the limit lies between {good:,} and {bent:,}"
-        return "`scalecurve diagnose` says why it bends"
+            return f"measure K = {', '.join(map(str, between))} too: {MEASURE_NEXT}"
+        return "`scalecurve diagnose STUDY` says why it bends"
 
     def _threshold_words(self) -> str:
         return f" (threshold {percent(self.threshold)})" if self.rule == "efficiency" else ""
@@ -327,11 +353,12 @@ class TableBasis:
             blocks=blocks_of(study) if is_mean else None,
         )
 
-    def rows(self, threshold: float, level: float, *, simultaneous: bool) -> tuple[TableRow, ...]:
+    def rows(self, threshold: float, level: float, *, simultaneous: bool, interval: str) -> tuple[TableRow, ...]:
         """A row for each K; with `simultaneous` all intervals of T hold together at `level`, and so do those of E."""
         count = len(self.curve.k)
         of_time, of_ratio = (level ** (1 / count), level ** (1 / (count - 1))) if simultaneous else (level, level)
-        study, k0, means = self.study, self.study.baseline_k, mean_intervals(self.curve, of_time)
+        intervals_of = normal_intervals if interval == "normal" else mean_intervals
+        study, k0, means = self.study, self.study.baseline_k, intervals_of(self.curve, of_time)
         oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
         disturbed, quiet = disturbances(study)
         shows_serial = study.regime is Regime.STRONG and k0 == 1
@@ -407,6 +434,7 @@ def tabulate(
     karp_flatt: bool = False,
     statistic: str = "mean",
     simultaneous: bool = False,
+    interval: str = "student",
     rng: np.random.Generator | None = None,
 ) -> SpeedupTable:
     """T, S and E of a study with intervals at `level`, and its bend by the rule "efficiency", "marginal" or "knee".
@@ -429,6 +457,8 @@ def tabulate(
         "mean" or "median".
     simultaneous
         Whether the intervals of T hold for all K together, and so those of S and E.
+    interval
+        "student", or "normal" for mean +- z std/sqrt(n) of T as textbooks print it.
     rng
         Draws the curves behind the probability of the bend.
 
@@ -458,6 +488,8 @@ def tabulate(
     faults += level_faults(level)
     if statistic not in STATISTICS:
         faults.append(Fault("unknown statistic", value=statistic, remedy=f"use one of {', '.join(STATISTICS)}"))
+    if interval not in INTERVALS:
+        faults.append(Fault("unknown interval", value=interval, remedy=f"use one of {', '.join(INTERVALS)}"))
     if len(study.all_k) < 2:
         counts = f"K = {study.all_k[0]}" if study.all_k else "none"
         more = next((own.remedy for own in study.findings if own.code in ("unfinished", "interrupted")), None)
@@ -466,7 +498,7 @@ def tabulate(
     if faults:
         raise InputError(faults, subject=study.name)
     basis = TableBasis.of(study, statistic)
-    rows = basis.rows(threshold, level, simultaneous=simultaneous)
+    rows = basis.rows(threshold, level, simultaneous=simultaneous, interval=interval)
     methods = {row.efficiency.method for row in rows if row.efficiency.low is not None}
     bent, no_bend = find_bend(basis.centre, bend, threshold, rng or np.random.default_rng(SEED))
     if any(row.disturbed for row in rows):  # disturbed times do not say where the curve bends
@@ -501,6 +533,17 @@ def tabulate(
             *order,
         ),
     )
+
+
+def normal_intervals(curve: Curve, level: float) -> list[Estimate]:
+    """The mean of each K +- z std/sqrt(n); with few runs it covers too seldom (see `mean_intervals`)."""
+    from scalecurve.distributions import ndtri
+
+    half = float(ndtri(0.5 + level / 2.0)) * curve.std / np.sqrt(curve.n)
+    return [
+        Estimate(mean, mean - each, mean + each, level, NORMAL) if n > 1 else Estimate(mean, method="single sample")
+        for mean, n, each in zip(curve.mean.tolist(), curve.n.tolist(), half.tolist(), strict=True)
+    ]
 
 
 def mean_intervals(curve: Curve, level: float) -> list[Estimate]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scalecurve.analysis.checks import SUPERLINEAR, doubts
 from scalecurve.auditing import arithmetic_rules, job_rules, number_rules  # noqa: F401  importing them fills RULES
 from scalecurve.auditing.claim import Claim, claim_from, claim_of, load_claim
 from scalecurve.auditing.job_rules import stated
@@ -35,7 +36,7 @@ from scalecurve.document import (
 from scalecurve.findings import Finding, Severity
 from scalecurve.formats.loading import DataFrame, StudyLike, as_study
 from scalecurve.study import Study
-from scalecurve.units import format_seconds
+from scalecurve.units import format_count, format_seconds
 from scalecurve.words import unit_words
 
 SOUND, WARNINGS, NOT_PUBLISHABLE = "sound", "warnings", "not publishable"
@@ -73,6 +74,7 @@ BROKEN = {"work-differs": Item.WORKLOAD, "answer-differs": Item.WORKLOAD}  # err
 TONES: dict[str, Tone] = {
     "ok": "good", "missing": "warn", "violated": "bad", SOUND: "good", WARNINGS: "warn", NOT_PUBLISHABLE: "bad",
 }  # fmt: skip
+UNRULED = ("speedups-as-times", "mixed-units", "same-everywhere")  # doubts about times that no rule here states
 FIRST = "slower-than-baseline"  # whatever else is wrong: fewer workers would have been faster
 NAMED = ("slower-than-fewer", "wide-spread")  # what the first line says although it is no doubt about the claim
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
@@ -131,9 +133,12 @@ class Audit(Result):
         return Answer(
             decision=decision,
             confidence=f"Score {self.score} of 100: {self._counts()}.",
-            reason=None if placed is None else f"{placed.message}.",
+            reason=None if placed is None or self.claim.curve[-1][1] > SUPERLINEAR else f"{placed.message}.",
             next=f"ask: {BARE if self._is_bare else self.questions[0]}" if self.questions else None,
         )
+
+    def believes(self, doubt: Finding) -> bool:
+        return True  # the grade holds what is doubted
 
     @property
     def _is_bare(self) -> bool:
@@ -211,7 +216,7 @@ def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None 
     """
     subject = _audited(subject, regime)
     claim = claim_of(subject) if isinstance(subject, Study) else subject
-    own = subject.findings if isinstance(subject, Study) else ()
+    own = (*(subject.findings if isinstance(subject, Study) else ()), *_hard_to_believe(claim))
     hits = [(rule, hit, rule.finding(hit)) for rule in RULES for hit in rule.hits(claim)]
     rows = [_judged(item, claim, hits, own) for item in Item]
     violations = [finding for row in rows for finding in row.findings]
@@ -235,12 +240,25 @@ def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None 
     )
 
 
+def _hard_to_believe(claim: Claim) -> tuple[Finding, ...]:
+    """What makes the times hard to believe where no rule of the audit says so."""
+    times = {point.k: [point.seconds] for point in claim.points if point.seconds}
+    if len(times) < LEAST_MEASURED or claim.regime not in ("strong", "weak"):
+        return ()
+    found = doubts(Study.from_samples(times, regime=claim.regime))
+    return tuple(one for one in found if one.evidence["kind"] in UNRULED)
+
+
 def _worst(hits: list[Caught], own: tuple[Finding, ...]) -> Finding | None:
     """The finding that decides most: more workers that are slower, then what is wrong, then what is doubtful."""
     ranked = [
         (rule.code != FIRST, not rule.is_grave, finding) for rule, _, finding in hits if rule.is_grave or rule.doubts
     ]
-    ranked += [(True, one.severity is not Severity.ERROR, one) for one in own if one.severity is not Severity.INFO]
+    ranked += [
+        (one.code != "implausible", one.code != "implausible" and one.severity is not Severity.ERROR, one)
+        for one in own
+        if one.severity is not Severity.INFO
+    ]
     return min(ranked, key=lambda one: (*one[:2], ORDER.index(one[2].severity)), default=(None, None, None))[2]
 
 
@@ -318,7 +336,11 @@ def _workload(claim: Claim) -> str:
     sizes = {size for _, size in claim.sizes}
     if len(sizes) == 1:
         return f"total work {sizes.pop():g} at every K"
-    return "work per worker the same at every K" if sizes else claim.workload or "stated as fixed"
+    if not sizes:
+        return claim.workload or "stated as fixed"
+    if set(claim.steps) == {"grows"}:
+        return "work per worker the same at every K"
+    return f"stated at every K: total work {format_count(min(sizes))} to {format_count(max(sizes))}"
 
 
 def _spread(claim: Claim) -> str:

@@ -72,6 +72,9 @@ class FloorCheck(JsonRecord):
     def __str__(self) -> str:
         is_unsure = self.passed and self.efficiency.value < self.floor
         unsure = f", but not beyond its uncertainty (to {self.efficiency.high:.3f})" if is_unsure else ""
+        if not unsure and self.efficiency.low is not None and self.efficiency.high is not None:
+            reaches = ", which reaches below it" if self.passed and self.efficiency.low < self.floor else ""
+            unsure = f" ({self.efficiency.low:.3f} to {self.efficiency.high:.3f}{reaches})"
         relation = "is at or above" if self.efficiency.value >= self.floor else "is below"
         return f"E({self.k}) = {self.efficiency.value:.3f} {relation} the floor {self.floor:g}{unsure}"
 
@@ -157,13 +160,15 @@ class Gate(Result):
                 reason="The loss is no larger than what another session can do to single K (2 %)."
                 if self.rests_on_one_session
                 else None,
-                next=remedy if self.rests_on_one_session else None,
+                next=remedy if self.rests_on_one_session else "`scalecurve diagnose STUDY` says what takes the time",
             )
         needs_history = bool(self.regressions) and not self.shifts_known
         return Answer(
             decision=self.line,
             confidence=said,
-            next="keep a --history: it learns how sessions differ" if needs_history else None,
+            next="`SAME --history checks.jsonl` keeps a record and learns how sessions differ"
+            if needs_history or self.checks_before is None
+            else None,
         )
 
     def body(self) -> Document:

@@ -133,7 +133,7 @@ class History(Result):
             if self.session is None
             else f"Between sessions T of all K shifts by {self.session:.1%}"
             + ("." if self.own_shift is None else f", single K by up to {self.own_shift:.1%}."),
-            next=None if latest is None or latest.per_commit is not None else f"look at the commit {latest.commit}",
+            next=f"`git show {latest.commit}`" if latest is not None and latest.per_commit is None else None,
         )
 
     @property

@@ -15,9 +15,10 @@ from typing import NamedTuple, NoReturn
 import click
 
 from scalecurve._version import __version__
-from scalecurve.errors import ON_COMMAND_LINE, ScalecurveError
+from scalecurve.errors import ON_COMMAND_LINE, TYPED, ScalecurveError
 
 MOST_WAYS = 3
+LOOKS = ("--json", "--csv", "--quiet", "-q", "--verbose", "--markdown")  # left out of a command that is proposed
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h: a fault of ours, not of the input
 
 FIRST_STEPS = """\
@@ -152,10 +153,12 @@ def mend_streams() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; messages go to standard error."""
     speaks = ON_COMMAND_LINE.set(True)
+    typed = TYPED.set((None, shlex.join(["scalecurve", *(word for word in arguments if word not in LOOKS)])))
     try:
         return _run(arguments)
     finally:
         ON_COMMAND_LINE.reset(speaks)
+        TYPED.reset(typed)
 
 
 def _run(arguments: list[str]) -> int:
@@ -204,6 +207,9 @@ WAY_OUT = re.compile(
 def ways_out(arguments: list[str], message: str) -> list[str]:
     """The command that was typed with each option that the message offers, ready to be typed."""
     offered = dict.fromkeys(WAY_OUT.findall(message))
+    known = load_command(arguments[0]).params if arguments and arguments[0] in COMMANDS else ()
+    if not {option for option, _ in offered} <= {name for parameter in known for name in parameter.opts}:
+        return []
     words = [word for word in arguments if word != "-"]
     if not offered or len(words) < len(arguments) or len({option for option, _ in offered}) > 1:
         return []  # standard input is used up; several options at once are no single way

@@ -129,7 +129,7 @@ def cost(
         raise InputError(Fault("give one of a study, a law and a plan", remedy=hint))
     subject: Any = study if study is not None else law[0] if law is not None else read_plan(plan or "-")
     size = node_size if study is None else study.node_size or node_size
-    tariff, notes = make_price(node_size=size, others={"budget": budget, "value of time": value_of_time}, **price)
+    tariff, notes = make_price(price, node_size=size, others={"budget": budget, "value of time": value_of_time})
     with working("pricing every K", output):
         result = price_every_k(
             subject,

@@ -10,18 +10,18 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scalecurve.cli.inputs import NUMBER
-from scalecurve.document import Document, Result, safe_lines, spreadsheet_safe
-from scalecurve.errors import Fault, InputError, one_line
+from scalecurve.cli.inputs import NUMBER, READING
+from scalecurve.document import Result, safe_lines, spreadsheet_safe
+from scalecurve.errors import TYPED, Fault, InputError, one_line
 from scalecurve.files import keeping_inputs
 from scalecurve.units import format_seconds
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scalecurve.render.terminal import Screen
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-ON_SAME_FILE = re.compile(r"(scalecurve (?:diagnose|fit|forecast|next))(?![\w-])(?! [\w.])")
+STUDIES = ("study", "source", "studies", "sources")  # the arguments that name a study
 PATIENCE = 0.7  # seconds before a progress line appears
 
 
@@ -59,8 +59,12 @@ class SectionedCommand(click.Command):
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        with keeping_inputs():
-            return super().invoke(ctx)
+        typed = TYPED.set((study_words(ctx.params), None if self.name == "report" else TYPED.get()[1]))
+        try:
+            with keeping_inputs():
+                return super().invoke(ctx)
+        finally:
+            TYPED.reset(typed)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
@@ -174,23 +178,22 @@ def emit(result: Result, output: Output) -> None:
     elif not output.quiet and output.format is None:
         from scalecurve.render.terminal import to_terminal
 
-        print_out(
-            to_terminal(_naming_file(result.document()), screen_of_terminal(), whole=output.verbose), keep_colour=True
-        )
+        print_out(to_terminal(result.document(), screen_of_terminal(), whole=output.verbose), keep_colour=True)
     elif not output.quiet:
         print_out(encode(result, output.format or ending))
 
 
-def _naming_file(document: Document) -> Document:
-    """The document; a command that its answer proposes next names the study that was read here, as it was read."""
-    context, answer = click.get_current_context(silent=True), document.answer
-    given = context.params if context else {}
-    study = given.get("study")
-    if answer is None or answer.next is None or not isinstance(study, str) or study == "-" or study in answer.next:
-        return document
-    words = [study, *(word for name in ("series", "regime") if given.get(name) for word in (f"--{name}", given[name]))]
-    text = ON_SAME_FILE.sub(lambda verb: f"{verb[1]} {shlex.join(map(str, words))}", answer.next)
-    return replace(document, answer=replace(answer, next=text))
+def study_words(given: Mapping[str, Any]) -> str | None:
+    """The study of a command and how it is read, as words of another command; None where none is named."""
+    named = next((given[name] for name in STUDIES if given.get(name)), None)
+    if named is None:
+        return None
+    words = [str(named[-1] if isinstance(named, tuple) else named)]
+    for name in READING:
+        value, option = given.get(name), f"--{name.replace('_', '-')}"
+        many = value if isinstance(value, tuple) else () if value in (None, False) else (value,)
+        words += [word for one in many for word in ([option] if one is True else [option, str(one)])]
+    return shlex.join(words)
 
 
 def screen_of_terminal() -> Screen:

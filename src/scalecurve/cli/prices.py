@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import Any, TypeVar
 
@@ -47,95 +46,84 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def price_options(function: Function) -> Function:
-    """Add the options of a price; the command receives them as `price`, the keywords of `make_price`."""
-    names = inspect.signature(make_price).parameters.keys() - {"node_size", "others"}
+PARTNERS = (  # an option, the one it needs, and what to do where that is missing
+    ("spot_price", "interruptions", "give both or neither"),
+    ("interruptions", "spot_price", "give both or neither"),
+    ("reserved", "reserved_price", "give both or neither"),
+    ("reserved_price", "reserved", "give both or neither"),
+    ("per_node", "node_size", "say how many workers a node has"),
+    ("kwh_price", "watts", "give the power of one worker"),
+    ("co2", "watts", "give the power of one worker"),
+)
 
-    @wraps(function)
-    def wrapped(**options: Any) -> Any:
+
+def price_options(function: Function) -> Function:
+    """Add the options of a price; the command receives them as one `price`, which `make_price` takes."""
+    wrapped: Any = function
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    names = [parameter.name for parameter in wrapped.__click_params__ if isinstance(parameter, PriceOption)]
+
+    @wraps(wrapped)
+    def gathered(**options: Any) -> Any:
         price = {name: options.pop(name) for name in names}
         return function(price=price, **options)
 
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[return-value]
+    return gathered  # type: ignore[return-value]
 
 
 def make_price(
-    *,
-    price: Money | None,
-    price_of: str | None,
-    per_node: bool,
-    currency: str | None,
-    minimum_billing: float | None,
-    billing_step: float | None,
-    setup: float | None,
-    spot_price: Money | None,
-    interruptions: float | None,
-    checkpoint_every: float | None,
-    checkpoint_time: float | None,
-    restart: float | None,
-    reserved: int | None,
-    reserved_price: Money | None,
-    watts: float | None,
-    kwh_price: Money | None,
-    co2: float | None,
-    pue: float,
-    node_size: int | None = None,
-    others: dict[str, Money | None] | None = None,
+    given: Mapping[str, Any], *, node_size: int | None = None, others: Mapping[str, Money | None] | None = None
 ) -> tuple[Tariff, tuple[Finding, ...]]:
     """The tariff of a command line, and what must be known about its source; every fault at once.
 
-    `others` are the other amounts of the command: all must be in one currency.
+    `given` are the options of a price by name; `others` are the other amounts of the command: all must be in one
+    currency.
     """
-    offer = None if price_of is None else find_offer(price_of)
-    if (price is None) == (offer is None):
-        problem = "a price is missing" if price is None else "the price is given twice"
+    offer = None if given["price_of"] is None else find_offer(given["price_of"])
+    if (given["price"] is None) == (offer is None):
+        problem = "a price is missing" if offer is None else "the price is given twice"
         raise InputError(Fault(problem, where="price", remedy="give --price 2.50 or --price-of h100@lambda"))
-    hourly = Money(offer.median, offer.currency) if offer is not None else price or Money(0.0)
-    amounts = {"price": hourly, "spot_price": spot_price, "reserved_price": reserved_price, "kwh_price": kwh_price}
-    unit = same_currency(*amounts.items(), *(others or {}).items(), currency=currency)
-    both, power, size = "give both or neither", "give the power of one worker", "say how many workers a node has"
+    hourly = given["price"] if offer is None else Money(offer.median, offer.currency)
+    amounts = {name: given[name] for name in ("spot_price", "reserved_price", "kwh_price")}
+    unit = same_currency(("price", hourly), *amounts.items(), *(others or {}).items(), currency=given["currency"])
+    stated = {**given, "node_size": node_size}
     faults = [
-        *needs_other("--spot-price", spot_price, "--interruptions", interruptions, both),
-        *needs_other("--interruptions", interruptions, "--spot-price", spot_price, both),
-        *needs_other("--reserved", reserved, "--reserved-price", reserved_price, both),
-        *needs_other("--reserved-price", reserved_price, "--reserved", reserved, both),
-        *needs_other("--per-node", per_node or None, "--node-size", node_size, size),
-        *([Fault("catalog prices are per accelerator", remedy="leave out --per-node")] if per_node and offer else []),
-        *needs_other("--kwh-price", kwh_price, "--watts", watts, power),
-        *needs_other("--co2", co2, "--watts", watts, power),
+        Fault(f"{_option(name)} needs {_option(partner)}", remedy=remedy)
+        for name, partner, remedy in PARTNERS
+        if stated[name] not in (None, False) and stated[partner] is None
     ]
+    if given["per_node"] and offer:
+        faults.append(Fault("catalog prices are per accelerator", remedy="leave out --per-node"))
     if faults:
         raise InputError(faults, subject="price")
-    spot = None
-    if spot_price is not None and interruptions is not None:
-        spot = Spot(
-            per_hour=spot_price.amount,
-            interruptions_per_hour=interruptions,
-            checkpoint_every=checkpoint_every,
-            checkpoint_seconds=checkpoint_time,
-            restart_seconds=restart,
-        )
-    kept = None
-    if reserved is not None and reserved_price is not None:
-        kept = Reserved(units=reserved, per_hour=reserved_price.amount)
-    kwh = None if kwh_price is None else kwh_price.amount
+    money: dict[str, Any] = {name: None if amount is None else amount.amount for name, amount in amounts.items()}
     tariff = Tariff(
         per_hour=hourly.amount,
         currency=unit,
-        workers_per_unit=node_size or 1 if per_node else 1,
-        minimum_seconds=minimum_billing,
-        step_seconds=billing_step,
-        setup_seconds=setup,
-        spot=spot,
-        reserved=kept,
-        energy=None if watts is None else Energy(watts=watts, per_kwh=kwh, grams_co2_per_kwh=co2, pue=pue),
+        workers_per_unit=node_size or 1 if given["per_node"] else 1,
+        minimum_seconds=given["minimum_billing"],
+        step_seconds=given["billing_step"],
+        setup_seconds=given["setup"],
+        spot=None
+        if money["spot_price"] is None
+        else Spot(
+            per_hour=money["spot_price"],
+            interruptions_per_hour=given["interruptions"],
+            checkpoint_every=given["checkpoint_every"],
+            checkpoint_seconds=given["checkpoint_time"],
+            restart_seconds=given["restart"],
+        ),
+        reserved=None
+        if given["reserved"] is None
+        else Reserved(units=given["reserved"], per_hour=money["reserved_price"]),
+        energy=None
+        if given["watts"] is None
+        else Energy(watts=given["watts"], per_kwh=money["kwh_price"], grams_co2_per_kwh=given["co2"], pue=given["pue"]),
         source="stated" if offer is None else offer.origin,
     )
     return tariff, () if offer is None else offer_findings(offer)
 
 
-def needs_other(name: str, value: object, other: str, partner: object, remedy: str) -> list[Fault]:
-    """The fault of an option that is given without the one it needs; none where both or neither are given."""
-    return [Fault(f"{name} needs {other}", remedy=remedy)] if value is not None and partner is None else []
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -45,6 +45,13 @@ COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.
     help="T, S and E from means, or from medians, which rare slow runs do not move.",
 )
 @click.option("--simultaneous", is_flag=True, help="Intervals that hold for all K together.")
+@click.option(
+    "--interval",
+    type=click.Choice(["student", "normal"]),
+    default="student",
+    show_default=True,
+    help="Of T: Student's, or mean +- z std/sqrt(n), which holds too seldom for few runs.",
+)
 @click.option("--energy", is_flag=True, help="Joules to solution, where counted; also --quantity joules.")
 @click.option("--explain", "explain_columns", is_flag=True, help="Only show how each column was read.")
 @plot_option

@@ -1,11 +1,9 @@
-"""Commands around the answers: report, explore, doctor, shell completion; and the manual page from all commands."""
+"""Commands around the answers: report, try, explore, doctor, shell completion."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +11,11 @@ import click
 
 import scalecurve as sc
 from scalecurve.cli.inputs import NUMBER, READING, SECONDS, SHARE, Chosen, studies_options
-from scalecurve.cli.main import COMMANDS, GROUPS, app, load_command
+from scalecurve.cli.main import app, run
 from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, working
 
 if TYPE_CHECKING:
     from scalecurve.study import Study, StudySet
-
-MANUAL_DATE = "2026-11-15"
 
 
 @click.command(cls=SectionedCommand)
@@ -73,8 +69,6 @@ def try_command(folder: Path) -> int:
     Threads ask a slow service and write each reply into one log, one at a time.
     FOLDER gets study.json and report.html.
     """
-    from scalecurve.cli.main import run
-
     folder.mkdir(parents=True, exist_ok=True)
     study, page = folder / "study.json", folder / "report.html"
     code = run(["measure", *TRY_SWEEP, *TRY_TIME, "--quiet", "-o", str(study), "--", sys.executable, *TRY_JOB])
@@ -171,36 +165,3 @@ def completion(shell: str) -> None:
         script = kind(app, {}, "scalecurve", "_SCALECURVE_COMPLETE").source()
         # click's script for fish cuts a description at its first comma
         click.echo(script.replace('string split ","', 'string split -m 1 ","'))
-
-
-def manual() -> str:
-    """Section 1 of the manual in the man macros: every command with its options."""
-    lines = [f'.TH SCALECURVE 1 "{MANUAL_DATE}" "" "Scalecurve"', ".SH NAME"]
-    lines += [r"scalecurve \- how far does adding machines get you, why does it stop, and what does it cost?"]
-    lines += [".SH SYNOPSIS", ".B scalecurve", ".I command", "[options] ..."]
-    for group in GROUPS:
-        lines.append(f".SH {group.upper()}")
-        for name in (name for name, entry in COMMANDS.items() if entry.group == group):
-            lines += command_section(name)
-    lines += [".SH EXIT STATUS", "0 fine, 1 a gate or audit failed, 2 wrong input, 130 interrupted."]
-    return "\n".join(lines) + "\n"
-
-
-def command_section(name: str) -> Iterator[str]:
-    """A command's lines: its help, its options, and the subcommands with theirs left out."""
-    command = load_command(name)
-    context = click.Context(command, info_name=name, parent=click.Context(app, info_name="scalecurve"))
-    yield from (f".SS scalecurve {roff(name)}", roff(command.help or COMMANDS[name].summary))
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record is not None:
-            yield from (".TP", rf"\fB{roff(record[0])}\fR", roff(record[1]))
-    if isinstance(command, click.Group):
-        for sub, inner in sorted(command.commands.items()):
-            yield from (".TP", rf"\fB{roff(sub)}\fR", roff(inner.help or ""))
-
-
-def roff(text: str) -> str:
-    """Plain text as roff: backslashes and hyphens escaped, no line begins with a control character."""
-    plain = " ".join(re.sub(r"[\b]", " ", text).split()).replace("\\", r"\e").replace("-", r"\-")
-    return rf"\&{plain}" if plain.startswith((".", "'")) else plain

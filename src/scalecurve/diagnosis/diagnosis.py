@@ -227,6 +227,8 @@ class Diagnosis(Result):
         if len(self.stated) == 2:
             meant = "; ".join(f"{_said(name)}: {self._meaning(name)}" for name in self.stated)
             return f"{meant[:1].upper()}{meant[1:]}."
+        if self.cause == UNDETERMINED and likely.name != NONE:
+            return "What was recorded cannot tell these apart."
         rest = either([_said(name) for name in self.candidates if name != likely.name][:3])
         if likely.name == NONE:
             return f"That nothing is lost has a chance of {likely.probability:.0%}; else the cause is {rest}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from scalecurve.document import Answer, Block, Column, Document, FindingList, JsonRecord, Result, table
+from scalecurve.document import MEASURE_NEXT, Answer, Block, Column, Document, FindingList, JsonRecord, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, carried, warning
 from scalecurve.formats.loading import StudyLike, as_study
@@ -69,11 +69,12 @@ class RegimeVerdict(Result):
         span = f"from K = {first.k} to {last.k}"
         confidence = None if self.regime in ("strong", "weak") else "No single efficiency applies to all K."
         called = f"It was called {self.declared}." if self.declared not in (None, self.regime) else None
+        shown = f"`scalecurve table STUDY --regime {self.regime}`"
         following = {
-            "strong": "report E = T(1)/(K T(K)); `scalecurve table FILE --regime strong`",
-            "weak": "report E = T(1)/T(K); `scalecurve table FILE --regime weak`",
+            "strong": f"report E = T(1)/(K T(K)): {shown}",
+            "weak": f"report E = T(1)/T(K): {shown}",
             "mixed": "report the two parts as two studies",
-            "neither": "time a fixed job, or fix the work per worker",
+            "neither": f"time a fixed job, or fix the work per worker: {MEASURE_NEXT}",
         }[self.regime]
         fact = {
             "strong": f"Strong scaling: the total work stays {format_count(first.total)} {span}.",

@@ -10,6 +10,7 @@ import numpy as np
 
 from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import thinned
+from scalecurve.distributions import fdtrc, stdtrit
 from scalecurve.document import (
     Answer,
     Block,
@@ -81,13 +82,13 @@ class Fits(Result):
         share = [(name, e) for name, e in best.parameters.items() if not name.endswith("_at_one")]
         values = ", ".join(f"{name} {_percent(e.value)}" for name, e in share)
         if len(self.tied) > 1:
-            way_out = f"measure K = {self.parting_k}" if self.parting_k else "measure more K"
+            way_out = f"`scalecurve next STUDY --separate {self.tied[0]},{self.tied[1]}` says which K parts them"
             decision = f"Do not choose a law yet: the data cannot tell {len(self.tied)} apart ({', '.join(self.tied)})."
             return Answer(decision=decision, reason=self.undecided_reason, next=way_out)
         if "lack-of-fit" in codes:
             none = f"{best.name} does not fit" if len(self.laws) == 1 else f"No law fits, not even {best.name}"
             decision = f"{none}: it misses the means by {best.misfit:.1%}, more than the noise."
-            return Answer(decision=decision, next="scalecurve diagnose names what bends the curve instead")
+            return Answer(decision=decision, next="`scalecurve diagnose STUDY` names what bends the curve instead")
         if "few-points" in codes:
             meaning = f": {best.name} would mean {values}." if values else f", not even {best.name}."
             decision = f"{len(best.residuals)} worker counts cannot test a law{meaning}"
@@ -99,7 +100,7 @@ class Fits(Result):
         sure = f"At {self.level:.0%}: {', '.join(ends)}." if ends else None
         reason = f"It misses the measured means by {best.misfit:.1%}."
         return Answer(
-            decision=decision, confidence=sure, reason=reason, next="scalecurve forecast says what comes next"
+            decision=decision, confidence=sure, reason=reason, next="`scalecurve forecast STUDY` says what comes next"
         )
 
     @property
@@ -272,8 +273,6 @@ def _parameters(study: Study, solved: Solutions, own: Solution, level: float, we
     """The law's parameters, then its value at one worker; no interval where many values fit exactly."""
     timed = study.quantity is Quantity.SECONDS
     if weighting == "absolute":
-        from scipy.special import stdtrit
-
         values, covariance, freedom = refit_absolute(own, solved.points, study.quantity)
         half = float(stdtrit(freedom, 0.5 + level / 2)) * np.sqrt(np.diag(covariance))
         low, high, method = np.maximum(values - half, 0.0), values + half, LINEARISED
@@ -323,8 +322,6 @@ def _data_findings(study: Study, solved: Solutions, tied: Sequence[str], k: int 
 
 def _law_findings(solved: Solutions, fits: Sequence[Fit]) -> Iterator[Finding]:
     """Misfit of the best law against the noise of repeats (F test), parameters at a bound, superlinear data."""
-    from scipy.special import fdtrc
-
     points, best = solved.points, solved.by_law[fits[0].name]
     free = len(points) - best.size
     if points.noise is None:

@@ -88,13 +88,14 @@ class GridFit(Result):
     def answer(self) -> Answer:
         reason = f"{self.formula} explains the {len(self.rows)} points within {self.misfit:.1%}."
         if not self.growth:
-            return Answer(decision=reason, next="scalecurve fit --hold 0.8 says how the size must grow with K")
+            return Answer(decision=reason, next="`scalecurve fit STUDY --hold 0.8` says how the size must grow with K")
         hold, rate = next(iter(self.growth.items()))
         decision = f"To keep an efficiency of {hold:.0%}, grow the problem as {self.k_unit}^{rate.value:.2f}."
         ends = None
         if rate.low is not None and rate.high is not None:
             ends = f"The exponent lies between {rate.low:.2f} and {rate.high:.2f} at {self.level:.0%}."
-        return Answer(decision=decision, confidence=ends, reason=reason)
+        following = f"`scalecurve forecast STUDY --size {max(row['size'] for row in self.rows):.12g}` predicts T there"
+        return Answer(decision=decision, confidence=ends, reason=reason, next=following)
 
     @property
     def formula(self) -> str:

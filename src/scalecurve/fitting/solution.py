@@ -10,6 +10,7 @@ first is invalid for nonlinear laws, the second infinite for as many parameters 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -143,8 +144,6 @@ def _densities(solution: Solution, points: Observations, scale: float, freedom: 
 
     The fit adds its own uncertainty through the leverage x' (X'WX)^-1 x of the left-out point, in relative units.
     """
-    from scipy.special import gammaln  # scipy.stats has this density too, and takes a second to load
-
     count = len(points)
     weights = np.where(np.eye(count, dtype=bool), 0.0, points.runs)
     coefficients = fit_law(solution.law, points.k, np.tile(points.log_time, (count, 1)), weights)
@@ -157,7 +156,7 @@ def _densities(solution: Solution, points: Observations, scale: float, freedom: 
     leverage = np.clip(np.einsum("ij,ij->i", relative, solved), 0.0, 1e4)
     spread = scale * np.sqrt(1.0 + leverage)
     away = (points.log_time - predicted) / spread
-    constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - 0.5 * np.log(freedom * np.pi)
+    constant = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - 0.5 * math.log(freedom * math.pi)
     return np.asarray(constant - (freedom + 1) / 2 * np.log1p(away**2 / freedom) - np.log(spread))
 
 

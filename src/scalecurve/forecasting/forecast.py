@@ -12,6 +12,7 @@ import numpy as np
 from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import thinned
 from scalecurve.document import (
+    MEASURE_NEXT,
     Answer,
     Block,
     Cell,
@@ -86,7 +87,7 @@ class Forecast(Result):
             confidence=f"Intervals held {sure.get(self.level, f'in {self.level:.0%}')} on published curves from other "
             "sources.",
             reason=self._where_it_bends(),
-            next=self._what_would_narrow() if wide > DECISIVE else None,
+            next=self._what_would_narrow() if wide > DECISIVE else "`scalecurve cost STUDY --price 2.50` prices each K",
         )
 
     def _where_it_bends(self) -> str | None:
@@ -101,12 +102,12 @@ class Forecast(Result):
         """The fact or the run that would narrow the interval most."""
         own = self.view
         if own.points.error is None or not np.any(np.isfinite(own.points.error)):
-            return "repeat every K three times: noise and shape cannot be told apart now"
+            return f"repeat every K three times: {MEASURE_NEXT}"
         if own.node_size is None and own.points.traits.worker not in (0, 1) and own.study.k_unit != "nodes":
-            return "say how many workers share a node (--node-size)"
+            return "`scalecurve forecast STUDY --node-size 8` if eight workers share a node: say how many"
         if own.cores is None and own.points.traits.worker == 0:
-            return "say how many cores the threads share (--cores)"
-        return f"measure K = {int(2 * own.largest_k)}; `scalecurve next` says how often"
+            return "`scalecurve forecast STUDY --cores 8` if the threads share eight cores: say how many"
+        return f"measure K = {int(2 * own.largest_k)}; `scalecurve next STUDY` says how often"
 
     def __getitem__(self, place: int) -> ForecastRow:
         return self.rows[place]

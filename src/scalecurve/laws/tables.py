@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from scalecurve.document import Answer, Block, Document, Paragraph, Result, table
+from scalecurve.document import MEASURE_NEXT, Answer, Block, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.laws import LAW_NAMES, amdahl, communication, stragglers
+from scalecurve.laws import LAW_NAMES, amdahl, communication, every_law, stragglers
 from scalecurve.laws import law as law_named
 from scalecurve.laws.contract import Law
 from scalecurve.units import WorkersLike, as_workers
 
 MOST_CASES = 100
 MOST_TABLES_SHOWN = 2
+MOST_LISTED = 6
 SMALLEST_FIXED, LARGEST_FIXED = 1e-3, 1e7
 NONE = "none"
 WORTH_USING = 0.7
-MEASURE = "scalecurve fit runs.csv --regime strong finds the parameters of a measured program"
 DOUBLINGS = [1 << step for step in range(21)]
 
 Numbers = float | Sequence[float]
@@ -31,22 +31,27 @@ Numbers = float | Sequence[float]
 
 @dataclass(frozen=True, kw_only=True)
 class LawRow:
-    """T, S and E at one K in units of T(1); None where the law has no answer."""
+    """T, S and E at one K in units of T(1); None where the law has no answer.  `largest_serial` is the largest serial
+    share that keeps the efficiency asked about."""
 
     k: int
     time: float | None
     speedup: float | None
     efficiency: float | None
     work: float | None = None
+    largest_serial: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         row = {"k": self.k, "time": self.time, "speedup": self.speedup, "efficiency": self.efficiency}
-        return row if self.work is None else row | {"work": self.work}
+        extra = {"work": self.work, "largest_serial": self.largest_serial}
+        return row | {name: value for name, value in extra.items() if value is not None}
 
-    def cells(self) -> list[str | None]:
+    def cells(self, with_work: bool, with_share: bool) -> list[str | None]:
         """The row as printed."""
         ratios = [None if value is None else _cell(value) for value in (self.time, self.speedup, self.efficiency)]
-        return [str(self.k), *ratios, None if self.work is None else f"{self.work:.4g}"]
+        work = [None if self.work is None else f"{self.work:.4g}"] if with_work else []
+        share = [None if self.largest_serial is None else f"{self.largest_serial:.6f}"] if with_share else []
+        return [str(self.k), *ratios, *work, *share]
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,11 @@ class LawCase:
             "answers": {answer.name: answer.value for answer in self.answers},
         }
 
+    def with_largest_serial(self, efficiency: float) -> LawCase:
+        """The case with the largest serial share that keeps this efficiency at each K."""
+        kept = (replace(row, largest_serial=amdahl.serial_for(efficiency, row.k)) for row in self.rows)
+        return replace(self, rows=tuple(kept))
+
     def summary(self, labels: Sequence[str]) -> list[str | None]:
         """The case as one row: regime, parameters, and its answers under these labels."""
         texts = {answer.label: answer.text for answer in self.answers}
@@ -94,9 +104,17 @@ class LawCase:
         title = self.title + (f", {self.regime} scaling" if self.regime else "")
         blocks: list[Block] = [Paragraph(f"{title}: {self.formula}" + (f"; {self.label}" if self.label else ""))]
         if self.rows:
-            heads = ["K", "T(K)", "S(K)", "E(K)", "work"]
-            heads = heads if any(row.work is not None for row in self.rows) else heads[:-1]
-            blocks.append(table(heads, [row.cells()[: len(heads)] for row in self.rows]))
+            with_work = any(row.work is not None for row in self.rows)
+            with_share = any(row.largest_serial is not None for row in self.rows)
+            heads = [
+                "K",
+                "T(K)",
+                "S(K)",
+                "E(K)",
+                *(["work"] if with_work else []),
+                *(["largest serial"] if with_share else []),
+            ]
+            blocks.append(table(heads, [row.cells(with_work, with_share) for row in self.rows]))
         if self.answers:
             blocks.append(Paragraph("\n".join(f"{answer.label}: {answer.text}" for answer in self.answers)))
         return blocks
@@ -118,16 +136,38 @@ class LawTable(Result):
         if follows is None and case.answers:  # a list over K: its last line
             follows = f"{case.answers[0].label}, {case.answers[0].text.split(chr(10))[-1].strip()}."
         if others or not case.rows:
-            decision = (
-                f"{case.title}: {follows}" if not others else f"{case.title} at {len(self.cases)} parameter sets."
-            )
+            decision = f"{case.title}: {follows}" if not others else self._decision_of_many((case, *others))
             return Answer(
-                decision=decision.replace(": None", "."), next="one parameter set prints its rows" if others else None
+                decision=decision.replace(": None", "."),
+                next="`SAME --verbose` shows all rows" if others else f"measure T(K): {MEASURE_NEXT}",
             )
         if all(row.efficiency is None for row in case.rows):
-            return Answer(decision=f"{case.title}: {follows}")
+            return Answer(decision=f"{case.title}: {follows}", next=f"measure T(K): {MEASURE_NEXT}")
         decision = self._decision(case)
-        return Answer(decision=decision, reason=follows and f"{follows[0].upper()}{follows[1:]}", next=MEASURE)
+        return Answer(
+            decision=decision, reason=follows and f"{follows[0].upper()}{follows[1:]}", next=self._following(case)
+        )
+
+    @staticmethod
+    def _decision_of_many(cases: Sequence[LawCase]) -> str:
+        """Up to which K each parameter set is worth using, or the range of the first answer."""
+        if all(row.efficiency is not None for case in cases for row in case.rows) and cases[0].rows:
+            ends = [max((r.k for r in case.rows if (r.efficiency or 0.0) >= WORTH_USING), default=1) for case in cases]
+            shown = ", ".join(f"{end:,}" for end in ends) if len(ends) <= MOST_LISTED else f"{min(ends)} to {max(ends)}"
+            return f"Use up to K = {shown} with the {len(cases)} parameter sets (threshold {WORTH_USING:.0%})."
+        first = [case.answers[0] for case in cases if case.answers]
+        values = [answer.value for answer in first if isinstance(answer.value, int | float)]
+        span = f"{first[0].label}: {min(values):g} to {max(values):g}" if values else cases[0].title
+        return f"{span} over {len(cases)} parameter sets."
+
+    def _following(self, case: LawCase) -> str:
+        """What the law costs, the table of a measured serial share, or the measurement that finds the parameters."""
+        if self.law == "karp-flatt" and (share := case.answers[0].value[-1]["serial"]):
+            return f"`scalecurve law amdahl --serial {share:.4g}` shows where that share ends"
+        if self.law not in {law.name for law in every_law()}:
+            return f"measure T(K): {MEASURE_NEXT}"
+        values = ",".join(f"{name}={value}" for name, value in case.parameters.items())
+        return f"`scalecurve cost --law {self.law}:{values} --price 2.50` prices each K"
 
     def _decision(self, case: LawCase) -> str:
         """The last K worth using, or what the last K gives."""
@@ -163,10 +203,10 @@ class LawTable(Result):
         labels = list(dict.fromkeys(answer.label for case in self.cases for answer in case.answers))
         columns = ["regime", *self.cases[0].parameters, *labels][first:]
         rows = [case.summary(labels)[first:] for case in self.cases]
-        hint = Paragraph("--json and --csv give the rows of each case; one parameter set prints its rows.", "muted")
+        tables = tuple(block for case in self.cases for block in case.blocks()) if has_rows else ()
         formulas = dict.fromkeys(f"{case.title}: {case.formula}" for case in self.cases)
         answers = table(columns, rows, caption="\n".join(formulas))
-        return Document(None, (answers, hint) if has_rows else (answers,))
+        return Document(None, (answers,), details=tables)
 
 
 def _cell(value: float) -> str:
@@ -193,7 +233,8 @@ def law_table(
     """A law's rows and answers: `law_table("amdahl", [1, 2, 4], serial=0.05, below=0.5)`.
 
     Several values of a parameter give one case for every combination; `workers` None gives the answers without rows.
-    `below` asks for the smallest K with a lower efficiency, `regime` is strong, weak or both.  "isoefficiency" takes
+    `below` asks for the smallest K with a lower efficiency, `serial_for_efficiency` for the largest serial share of
+    Amdahl's law that keeps one (beside `serial` as a column), `regime` is strong, weak or both.  "isoefficiency" takes
     serial, comm, growth, `hold` and `serial_share`; "karp-flatt" takes `speedups`.
     """
     counts = () if workers is None else as_workers(workers)
@@ -204,9 +245,11 @@ def law_table(
         growth = options.pop("growth", "log")
         return isoefficiency_table(counts, options, hold, growth=growth, serial_share=serial_share)
     law = law_named(name)
-    if name == "amdahl" and serial_for_efficiency is not None:
+    if name == "amdahl" and serial_for_efficiency is not None and "serial" not in options:
         return _largest_serial(counts, serial_for_efficiency)
     cases = tuple(case for each in _regimes(law, regime) for case in _cases(each, counts, options, below))
+    if serial_for_efficiency is not None:
+        cases = tuple(case.with_largest_serial(serial_for_efficiency) for case in cases)
     return LawTable(law=name.removesuffix("-weak"), cases=cases)
 
 

@@ -102,12 +102,14 @@ class Outlook(Result):
         """How long the measurement takes and what it costs."""
         if self.wall is None:
             decision = f"{self.launches} are to be made; how long they take is not known."
-            return Answer(decision=decision, next="give --expected-seconds, the time of one launch at K = 1")
+            return Answer(
+                decision=decision, next="`SAME --expected-seconds 10s` gives the time, from that of one launch at K = 1"
+            )
         cost = f" and {self.cost.low:,.2f} to {self.cost.high:,.2f} USD" if self.cost else ""
         decision = f"{self.launches} take {self.wall}{cost}."
         known = any(not row.cv_is_assumed for row in self.points)
         why = "From the launches made so far." if known else "Between perfect scaling and none at all."
-        return Answer(decision=decision, confidence=why, next="the same command without --dry-run")
+        return Answer(decision=decision, confidence=why, next="`SAME without --dry-run` measures")
 
     def records(self) -> list[dict[str, Any]]:
         return [

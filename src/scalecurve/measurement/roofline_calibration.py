@@ -92,7 +92,7 @@ class MeasuredCeilings(Result):
             decision=decision,
             confidence="Other programs ran meanwhile: the true ceilings are higher." if busy else None,
             reason=f"A kernel below {row.fp64 / row.memory:.3g} flop per byte is bound by memory.",
-            next="`scalecurve roofline` places your kernels below these ceilings",
+            next="`scalecurve roofline place --machine FILE` places your kernels below these ceilings",
         )
 
     def ceilings(self, precision: str = "fp64", threads: int | None = None) -> Ceilings:

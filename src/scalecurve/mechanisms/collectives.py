@@ -226,11 +226,14 @@ class StepCost(Result):
         last = self.rows[-1]
         share = f"communication is {percent(last.communication / last.seconds)} of a step at K = {last.workers:,}"
         if self.exceeds_at is None:
-            return Answer(decision=f"Communication stays below compute: {share}.", next="overlap would hide most of it")
+            return Answer(
+                decision=f"Communication stays below compute: {share}.",
+                next="overlap it: `scalecurve collective measure` times it on your network",
+            )
         return Answer(
             decision=f"Stay below K = {self.exceeds_at:,}: from there communication takes longer than compute.",
             reason=f"Nothing overlapped, {share}.",
-            next="overlap the all-reduce with compute, or use a faster network",
+            next="overlap the all-reduce with compute; `SAME --network nvlink+ib400` prices a faster network",
         )
 
     def body(self) -> Document:

@@ -127,6 +127,7 @@ class LoadCurve(Result):
         return Answer(
             decision=f"Stay below {self.knee:.4g} requests/s: above, waiting grows faster than throughput.",
             reason=slo,
+            next="`SAME --slo 100ms` counts the replicas for a limit" if self.slo is None else None,
         )
 
     def body(self) -> Document:
@@ -314,6 +315,7 @@ class ReplicaPlan(Result):
         return Answer(
             decision=f"Run {self.replicas:,} replicas: they keep {within}.",
             reason=None if busy is None else f"Each is busy {percent(busy)} of the time.",
+            next="load a real one: `scalecurve latency measure http://localhost:8080 --rates 10,20,40`",
         )
 
     def body(self) -> Document:

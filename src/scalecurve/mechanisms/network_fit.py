@@ -83,7 +83,8 @@ class NetworkFit(Result):
             decision=f"{self.operation}: {format_seconds(self.alpha.value)} a message and {_rate(self.beta.value)}.",
             confidence=interval,
             reason=f"{self.algorithm} explains {self.cells:,} timings within {percent(self.typical_error)}.",
-            next="`scalecurve collective cost` prices any size and rank count with it",
+            next=f"`scalecurve collective cost --bytes 350MB --network {self.alpha.value * 1e6:.4g}us/"
+            f"{1e-9 / self.beta.value:.4g}GB/s` prices a size with it",
         )
 
     def body(self) -> Document:

@@ -81,13 +81,16 @@ class Roofline(Result):
         """What bounds the kernel that takes longest."""
         if not self.placements:
             needed = f"{self.ridges[self.level]:.3g} FLOP per byte of {self.level}"
-            return Answer(decision=f"A kernel needs {needed} to reach {format_flops(self.ceilings.peak)}.")
+            return Answer(
+                decision=f"A kernel needs {needed} to reach {format_flops(self.ceilings.peak)}.",
+                next="`SAME --kernel gemm:2T:300MB` places a kernel: its flop and its bytes",
+            )
         place = max(self.placements, key=lambda place: place.kernel.seconds or place.bound.seconds)
         reached = f", at {share_text(place.share)} of its roof" if place.share is not None else ""
         return Answer(
             decision=f"{short_name(place.kernel.name)} is {place.bound.limited_by} bound: it takes at least "
             f"{format_seconds(place.bound.seconds)}{reached}.",
-            next=place.advice,
+            next=place.advice.split(": ", 1)[-1],
         )
 
     def body(self) -> Document:

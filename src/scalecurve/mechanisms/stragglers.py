@@ -367,8 +367,15 @@ class StragglerCost(Result):
         helps = best is not None and best.backups > 0
         return Answer(
             decision=f"Waiting for the slowest costs {percent(1 - last.efficiency)} of {last.workers:,} workers.",
-            reason=f"The slowest takes {last.slowest:.3g} times the mean.",
-            next=f"add {best.backups} backup workers" if helps and best is not None else None,
+            reason=f"The slowest takes {last.slowest:.3g} times the mean."
+            + (
+                ""
+                if last.any_slow is None
+                else f" With a chance of {percent(last.any_slow)} one is always {self.persistent_factor:g}x slower."
+            ),
+            next=f"`SAME --backups {best.backups}` says what {best.backups} backup workers gain"
+            if helps and best is not None
+            else "`SAME --steps 100` says what one barrier after 100 steps gains",
         )
 
     def body(self) -> Document:

@@ -88,7 +88,11 @@ class Tails(Result):
             else f"Asking twice after {format_seconds(self.hedge_after)} brings {percentile_name(gain.share)} from "
             f"{format_seconds(gain.plain)} to {format_seconds(gain.hedged)} for {self.extra_load:.1%} more requests."
         )
-        return Answer(decision=f"At fan-out {last.fan_out:,}, {slow}.", reason=hedge)
+        return Answer(
+            decision=f"At fan-out {last.fan_out:,}, {slow}.",
+            reason=hedge,
+            next="`SAME --hedge-after 0.9` asks twice sooner",
+        )
 
     def body(self) -> Document:
         rows = []

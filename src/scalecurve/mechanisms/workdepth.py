@@ -89,7 +89,9 @@ class WorkDepth(Result):
         return Answer(
             decision=f"Use at most {most:,} workers: no more than {self.parallelism:.4g}x is possible{reach}.",
             reason=f"The longest chain is {share_text(self.depth / self.work)} of the work.",
-            next="shorten the critical path" if useful < last.workers else None,
+            next="shorten the longest chain: `SAME --verbose` shows it"
+            if useful < last.workers
+            else f"`SAME --workers 1..{2 * most}` shows where it ends",
         )
 
     def body(self) -> Document:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scalecurve.document import (
+    MEASURE_NEXT,
     Answer,
     Block,
     Cell,
@@ -121,7 +122,10 @@ class Cost(Result):
             if fastest.k != self.cheapest.k and self.cheapest.cost.value > 0:
                 faster = self.cheapest.elapsed.value / fastest.elapsed.value
                 dearer = fastest.cost.value / self.cheapest.cost.value
-                decision += f"; {workers_text(fastest.k, self.k_unit)}: {faster:.3g}x faster at {dearer:.3g}x the cost"
+                by = " (forecast)" if fastest.kind is TimeSource.FORECAST else ""
+                decision += (
+                    f"; {workers_text(fastest.k, self.k_unit)}{by}: {faster:.3g}x as fast at {dearer:.3g}x the cost"
+                )
         elif row is None:
             decision = f"No K is {wish}: {self._choice(fastest if self.goal.deadline else self.cheapest)} comes closest"
         else:
@@ -129,10 +133,33 @@ class Cost(Result):
         chance = row.chance if row is not None and self.goal.deadline is not None else None
         return Answer(
             decision=f"{decision}.",
-            confidence=None if chance is None else f"In time with probability {chance_words(chance)}.",
+            confidence=self._ends(row or self.cheapest)
+            if chance is None
+            else f"In time with probability {chance_words(chance)}.",
             reason=self._trade(),
-            next="state a goal: --deadline 12h or --budget 120" if wish is None else None,
+            next=self._following(wish is None),
         )
+
+    def _ends(self, row: PricedRow) -> str | None:
+        """The interval of the cost of a K; None for a law, whose curve has none."""
+        low, high = row.cost.low, row.cost.high
+        if low is None or high is None:
+            return None
+        ends = f"{format_amount(low)} and {format_money(high, self.tariff.currency)}"
+        return (
+            f"Its cost lies between {ends} at {row.cost.level or 0:.0%}."
+            if format_amount(low) != format_amount(high)
+            else None
+        )
+
+    def _following(self, is_open: bool) -> str:
+        """The command that states a goal, or the runs behind the numbers."""
+        if is_open:
+            middle = self.front[len(self.front) // 2].elapsed.value
+            return f"`SAME --deadline {format_seconds(1.1 * middle).replace(' ', '')}` finds the K for a deadline"
+        if any(row.kind in (TimeSource.LAW, TimeSource.PLANNED) for row in self.rows):
+            return f"measure T at two K: {MEASURE_NEXT}"
+        return "`scalecurve next STUDY` says which run would narrow the times"
 
     def _wish(self) -> tuple[str | None, PricedRow | None]:
         """What was asked for in words, and the K that meets it; (None, None) where nothing was asked for."""

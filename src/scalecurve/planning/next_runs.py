@@ -19,7 +19,7 @@ import numpy as np
 
 from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import thinned
-from scalecurve.document import Answer, Document, FindingList, JsonRecord, Result, and_list, table
+from scalecurve.document import MEASURE_NEXT, Answer, Document, FindingList, JsonRecord, Result, and_list, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, carried, info, warning
 from scalecurve.forecasting.curves import Array, LogCurve, View, view
@@ -38,6 +38,7 @@ LEAST_GAIN = 0.01  # of the half-width: less is not worth a run
 LEVEL = 0.9
 TYPICAL = 0.5  # level of the interval whose half-width is the typical error of a run
 INDISTINCT = 0.05  # standard errors
+WORTH_RUNNING = 0.8  # of the error before: a run that leaves more changes no decision
 ASSUMED_SECONDS = 60.0  # of a run, where throughput is measured and its length is not stated
 
 _BUDGET = re.compile(r"\s*([\d._]+(?:e[-+]?\d+)?)\s*(?:([a-z]+?)s?[- ])?([a-zµ]+)\s*", re.IGNORECASE)
@@ -89,8 +90,13 @@ class NextRuns(Result):
             now = f"a factor of {self.before:.2g}" if self.before > 2 else percent(self.before - 1)
             then = f"a factor of {self.after:.2g}" if self.after > 2 else percent(self.after - 1)
             change = f"T({self.target:,}) is known within {now}; these runs bring that to about {then}."
-        price = "" if self.is_load else f": {self.cost / 3600:.2g} worker-hours"
-        return Answer(decision=f"Measure {runs} {often}{price}.", reason=change)
+        hours = self.cost / 3600
+        shown = f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+        price = "" if self.is_load else f": {shown} worker-hours"
+        decision = f"Measure {runs} {often}{price}."
+        if self.target is not None and self.after - 1 > WORTH_RUNNING * (self.before - 1):
+            decision = f"No run narrows T({self.target:,}) much; the best is {runs}, {often}{price}."
+        return Answer(decision=decision, reason=change, next=MEASURE_NEXT)
 
     def body(self) -> Document:
         rows = [

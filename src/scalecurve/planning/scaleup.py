@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING
 
 from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.table import tabulate
-from scalecurve.document import Answer, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import (
+    MEASURE_NEXT,
+    Answer,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    JsonRecord,
+    Paragraph,
+    Result,
+    table,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.loading import StudyLike, as_study
@@ -23,6 +34,7 @@ from scalecurve.laws import Law
 from scalecurve.planning.curve import refuse_load
 from scalecurve.study import Quantity, Study
 from scalecurve.units import WorkersLike, as_workers, positive_faults
+from scalecurve.words import percent
 
 if TYPE_CHECKING:
     from scalecurve.forecasting.rows import ForecastRow
@@ -102,9 +114,11 @@ class ScaleUp(Result):
     @property
     def answer(self) -> Answer:
         """Whether to scale out or up, by time and by cost."""
-        both = [row.workers for row in self.rows if row.faster and row.cheaper]
+        both = next((row for row in self.rows if row.faster and row.cheaper), None)
         if both:
-            decision = f"Scale out: {both[0]:,} small machines are faster and cheaper than the big one."
+            gain, price = both.speedup / self.faster, both.cost / self.big["cost"]
+            of_big = f"{gain:.3g}x as fast at {price:.2g}x the cost"
+            decision = f"Scale out: {both.workers:,} small machines are {of_big} of the big one."
         elif self.time_from is None:
             decision = f"Scale up: no K up to {self.rows[-1].workers:,} is as fast as the big machine."
         else:
@@ -113,9 +127,19 @@ class ScaleUp(Result):
             decision = f"Scale up to save money; {row.workers:,} small machines are faster at {dearer:.3g}x its cost."
         return Answer(
             decision=decision,
+            confidence=self._how_sure(both),
             reason=f"Scaling out is faster {self._span('faster')} and cheaper {self._span('cheaper')}.",
-            next="measure E at the K that decides" if any(row.kind != "measured" for row in self.rows) else None,
+            next=f"measure E at the K that decides: {MEASURE_NEXT}"
+            if any(row.kind == "law" for row in self.rows)
+            else "`scalecurve diagnose STUDY` says what to mend first",
         )
+
+    @staticmethod
+    def _how_sure(row: ScaleRow | None) -> str | None:
+        """The interval of the efficiency that decides."""
+        if row is None or row.low is None or row.high is None:
+            return None
+        return f"Its efficiency is {percent(row.efficiency)} ({percent(row.low)} to {percent(row.high)})."
 
     def body(self) -> Document:
         big = (

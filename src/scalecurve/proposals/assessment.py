@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scalecurve.document import (
+    MEASURE_NEXT,
     Answer,
     Block,
     Cell,
@@ -103,15 +103,9 @@ class Assessment(Result):
             decision=decision,
             confidence=f"{turn}." if turn else None,
             reason=f"{judged.why[:1].upper()}{judged.why[1:]}.",
-            next=self._measurement(first, judged.regime) if self.verdict is ProposalVerdict.CANNOT_TELL else None,
-        )
-
-    def _measurement(self, workers: str, regime: Regime) -> str:
-        """The command that measures these K, to be given the program, and where its study goes."""
-        return (
-            f"scalecurve measure --regime {regime} --workers {workers.replace(' ', '')} "
-            f"--k-unit {shlex.quote(self.proposal.k_unit)} -o study.json -- YOUR COMMAND {{workers}} (instead of "
-            f'{{workers}}: --launcher slurm, mpi or torchrun); then study = "study.json" under [{regime}]'
+            next=f"measure K = {first}: {MEASURE_NEXT}; name its study under [{judged.regime}]"
+            if self.verdict is ProposalVerdict.CANNOT_TELL
+            else "`SAME --verbose` shows what would turn it",
         )
 
     def body(self) -> Document:

@@ -1,8 +1,6 @@
 """The scaling section that calls for compute time ask for: what reviewers require, said or marked missing.
 
-The list of items is the union of two forms, looked up on 2026-11-18: the technical assessment of ARCHER2
-(https://www.archer2.ac.uk/support-access/ta/) and the project description of NHR@ZIB
-(https://user.nhr.zib.de/wiki/pages/diffpages.action?originalId=427092&pageId=427093).
+The list of items is the union of the forms in `FORMS`.
 """
 
 from __future__ import annotations
@@ -16,14 +14,18 @@ from scalecurve.document import Answer, Block, Cell, Column, Document, Heading, 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.study import Quantity, Regime, Study
-from scalecurve.units import seconds_alike
+from scalecurve.units import format_seconds, seconds_alike
 from scalecurve.words import percent, workers_text
 
-FORMS = (
-    "Items asked for by the ARCHER2 technical assessment (https://www.archer2.ac.uk/support-access/ta/) and the "
-    "project description of NHR@ZIB (https://user.nhr.zib.de), both looked up on 2026-11-18. Compare with the form of "
-    "your own call."
-)
+FORMS = """Items asked for by these forms, looked up on 2026-11-18 and 2026-11-19:
+ARCHER2, technical assessment (https://www.archer2.ac.uk/support-access/ta/): efficiency up to the job sizes asked for.
+NHR@ZIB, project description (https://user.nhr.zib.de): strong and weak scaling, resource plan, storage and I/O.
+Gauss Centre, guidelines for JUQUEEN (http://www.gauss-centre.eu): production parameters and sizes, files, disk space.
+HLRS, Tier-1 proposal (https://docsbay.net/project-proposal-for-tier1-hpc-access-hlrs): performance, core hours.
+INCITE, instructions of 2013 (https://hpc.science.doe.gov): job characterisation, parallel performance.
+OLCF, project narrative (https://www.olcf.ornl.gov): programming model, checkpoints, I/O, storage.
+EuroHPC wants the same in its Project Scope and Plan (http://www.prace-ri.eu/regular-access/).
+Compare with the form of your own call."""
 MISSING = "MISSING"
 FEWEST_REPEATS = 3
 REMEDIES = {  # every item that forms ask for, in their order, and what to add where nothing is said
@@ -36,8 +38,12 @@ REMEDIES = {  # every item that forms ask for, in their order, and what to add w
     "machine": "name the machine that was measured",
     "software": "list code version, compiler and libraries",
     "job size justified": "find a size that keeps the efficiency, or say why it is worth less",
+    "wall time of a run": "say how long a production run takes at that size",
+    "programming model": "name it: MPI, OpenMP, CUDA, ...",
     "resources requested": "say --runs, the number of production runs",
-    "storage and I/O": "add the bytes written by a run; times do not say it",
+    "memory of a node": "state the memory that a node needs at that size",
+    "checkpoint and restart": "say how often a run saves its state, and whether it can go on from there",
+    "storage and I/O": "add the bytes and files written by a run; times do not say it",
 }
 
 
@@ -91,10 +97,14 @@ class ScalingSection(Result):
         missing = f"{len(absent)} of {len(self.items)} items are missing: {', '.join(absent)}." if absent else None
         if self.size is None or self.efficiency is None:
             decision = f"No job size is justified: no larger run keeps an efficiency of {percent(self.floor)}."
-            return Answer(decision=decision, reason=missing)
+            return Answer(decision=decision, reason=missing, next="`scalecurve diagnose STUDY` says what to mend first")
         size = f"Request jobs of {workers_text(self.size, self.k_unit)}: efficiency {percent(self.efficiency)}"
         total = "" if self.requested is None else f"; {self.runs:,} runs need {self.requested:,.4g} node-hours"
-        return Answer(decision=f"{size}{total}.", reason=missing or "Every item is present.")
+        return Answer(
+            decision=f"{size}{total}.",
+            reason=missing or "Every item is present.",
+            next=f"{absent[0]}: {next(item.remedy for item in self.items if item.text is None)}" if absent else None,
+        )
 
     def body(self) -> Document:
         """The tables of every study and the list of items."""
@@ -181,6 +191,8 @@ def _items(
         "software": ", ".join(list(packages)[:6]),
         "job size justified": chosen and f"K = {chosen.k}: efficiency {percent(chosen.efficiency)}",
         "resources requested": asked and f"{asked} node-hours",
+        "wall time of a run": chosen and chosen.seconds and format_seconds(chosen.seconds),
+        "programming model": study.provenance.launcher,
     }
     return tuple(SectionItem(name=name, text=said.get(name) or None, remedy=hint) for name, hint in REMEDIES.items())
 

@@ -36,8 +36,8 @@ LATEX_SPECIAL = {
     "±": r"$\pm$",
     "→": r"$\rightarrow$",
     "…": r"\ldots{}",
-    "–": "--",
-    "—": "---",
+    "–": r"\textendash{}",
+    "—": r"\textemdash{}",
 }
 PREAMBLE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -45,6 +45,9 @@ PREAMBLE = r"""\documentclass{article}
 \usepackage{textcomp}
 \usepackage{booktabs}
 \usepackage{graphicx}
+\usepackage{float}
+\floatplacement{figure}{H}
+\floatplacement{table}{H}
 \usepackage[margin=2.2cm]{geometry}
 """
 LONG_CELL = 40  # characters; a longer left column wraps
@@ -98,10 +101,12 @@ def to_latex(document: Document) -> str:
 
 
 def latex_text(text: str) -> str:
-    """Text that LaTeX sets as it is; characters the T1 fonts lack are written as their code point."""
-    return "".join(
+    """Text that LaTeX sets as it is; characters the T1 fonts lack are written as their code point, and the two strokes
+    of an option stay two."""
+    characters = (
         LATEX_SPECIAL.get(char, char if ord(char) < 0x180 else f"[U+{ord(char):04X}]") for char in one_line(text)
     )
+    return "".join(characters).replace("--", "-{}-")
 
 
 def latex_block(block: Block) -> str:
@@ -140,13 +145,13 @@ def latex_table(block: Table) -> str:
     body = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
     fitted = f"\\resizebox{{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}}{{!}}{{%\n{body}}}"
     caption = f"\\caption{{{latex_text(block.caption)}}}\n" if block.caption else ""
-    return f"\\begin{{table}}[htbp]\n\\centering\n{caption}{fitted}\n\\end{{table}}"
+    return f"\\begin{{table}}\n\\centering\n{caption}{fitted}\n\\end{{table}}"
 
 
 def latex_figure(file: str, alt: str) -> str:
     """A figure float; its caption is the first sentence of the picture's description."""
     caption = latex_text(alt.split(". ")[0] + ".")
     return (
-        f"\\begin{{figure}}[htbp]\n\\centering\n\\includegraphics[width=\\linewidth]{{\\detokenize{{{file}}}}}\n"
+        f"\\begin{{figure}}\n\\centering\n\\includegraphics[width=\\linewidth]{{\\detokenize{{{file}}}}}\n"
         f"\\caption{{{caption}}}\n\\end{{figure}}"
     )

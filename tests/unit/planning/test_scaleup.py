@@ -18,7 +18,7 @@ def test_where_each_side_wins() -> None:
     assert [finding.code for finding in result.findings] == ["out-wins-both"]
     assert "faster from K = 16" in str(result)
     assert "cheaper up to K = 16" in str(result)
-    assert repr(result) == "Scale out: 16 small machines are faster and cheaper than the big one."
+    assert repr(result) == "Scale out: 16 small machines are 1.54x as fast at 0.87x the cost of the big one."
 
 
 def test_a_side_that_wins_in_between_only() -> None:

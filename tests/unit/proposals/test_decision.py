@@ -56,7 +56,8 @@ def test_a_first_study_ends_at_what_there_is_today() -> None:
     result = sc.assess({"workers": 64, "workers_today": 32, "regime": "strong", "k_unit": "gpus"})
 
     assert result.judgements[0].measure == (8, 16, 32)
-    assert "measure --regime strong --workers 8,16,32 --k-unit gpus -o study.json -- " in str(result.answer.next)
+    assert str(result.answer.next).startswith("measure K = 8, 16, 32: `scalecurve measure --init")
+    assert "[strong]" in str(result.answer.next)
 
 
 def test_cannot_tell_without_any_evidence() -> None:

@@ -37,7 +37,7 @@ class LayoutComparison(Result):
 
     @property
     def answer(self) -> Answer:
-        return Answer(decision=short_sentence(self.sentence), next="see every term: --layout with --explain")
+        return Answer(decision=short_sentence(self.sentence), next="`SAME --explain` shows every term")
 
     @property
     def slower(self) -> float:

@@ -455,7 +455,8 @@ def answer_of_step(outcome: StepOutcome, cap: DataParallelCap | None = None) -> 
     return Answer(
         decision=f"It runs at {100 * outcome.mfu:.1f} % MFU: {format_seconds(outcome.seconds)} a step, {rate}.",
         confidence=known, reason=lost if cap is None else f"{lost} {cap.sentence}",
-        next=None if outcome.calibration.evidence == "measured here" else "time three steps: --measured runs.csv",
+        next="time three steps of your own: they outweigh every constant"
+        if outcome.calibration.evidence != "measured here" else None,
     )  # fmt: skip
 
 

@@ -297,16 +297,16 @@ class Plan(Result):
         if self.way_out:
             return self.way_out
         if self.strong and not self.grown:
-            return f"a model grows from one P to another: {self.further}"
+            return f"a model grows from one P to another: `{self.further}`"
         if self.basis is None:
-            return "give --tokens for the time and price of the run"
+            return "`SAME --tokens 15T` gives the time and price of a run"
         scale = self.cost_effective
         uncharged = any(note.code == "uncharged-batch" for note in self.findings)
         if len(self.rows) > 1 and not self.choice and not uncharged and (scale.ended or scale.peak > scale.gpus):
             words = "still pay at" if scale.ended else "pay up to"
-            return f"doublings {words} {scale.peak:,}: {self.further}"
+            return f"doublings {words} {scale.peak:,}: `{self.further}`"
         if self.critical is None:
-            return "say what large batches waste: --critical-batch zhang, a number, or your gradient-noise file"
+            return "`SAME --critical-batch zhang` says what large batches waste; so does your gradient-noise file"
         run = self.next_run
         return None if run is None or self.evidence == "measured here" else run.sentence
 

@@ -290,7 +290,7 @@ def breakdown_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def percent_text(value: float | None, factor: float = 100.0) -> str:
-    return "-" if value is None else f"{factor * value:.1f} %"
+    return "-" if value is None else f"{factor * value:.1f} %".replace("100.0 %", "100 %")
 
 
 def error_text(entry: Mapping[str, Any]) -> str:
