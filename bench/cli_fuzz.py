@@ -44,6 +44,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 LEFT_OUT = {
     "measure",
+    "try",
     "explore",
     "doctor",
     "collective measure",
@@ -111,8 +112,8 @@ class Outside:
         writes = event in ("os.rename", "os.mkdir", "os.symlink", "os.link") or (
             event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
         )
-        target = arguments[1 if event in ("os.rename", "os.symlink", "os.link") else 0]
-        if writes and isinstance(target, str) and not target.startswith("/dev/"):
+        target = arguments[1 if event in ("os.rename", "os.symlink", "os.link") else 0] if writes else None
+        if isinstance(target, str) and not target.startswith("/dev/"):
             self.paths.add(target if os.path.isabs(target) else os.path.join(os.getcwd(), target))
 
     def left(self) -> list[str]:

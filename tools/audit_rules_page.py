@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scalecurve.auditing.audit import RULES
-from scalecurve.auditing.rule import Item, Rule
+from scalecurve.auditing.rule import AuditRule, Item
 
 INTRODUCTION = """# Audit rules
 
@@ -25,7 +25,7 @@ def rules_page() -> str:
     return INTRODUCTION + checklist + table + "\n".join(_section(rule) for rule in RULES)
 
 
-def _section(rule: Rule) -> str:
+def _section(rule: AuditRule) -> str:
     lines = [f"## {rule.code}\n", f"**{rule.title}.** {rule.why}\n", f"- Remedy: {rule.remedy}."]
     if rule.asks:
         lines.append(f"- Ask: {rule.asks}")

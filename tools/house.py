@@ -1,9 +1,10 @@
-"""Count the rooms of the source tree: python tools/house.py [-v] [path-part ...]
+"""Count the rooms of the source tree: python tools/house.py [-v] [--record] [path-part ...]
 
 Prints how large and how tangled the house is beside what is asked of it, then the number of files, lines of code (no
 blanks, comments or docstrings), private functions with a single caller, public functions with an untyped `**name: Any`,
 and class names used twice.  -v lists the last two; a path part lists the single-caller functions of the files that
-contain it.
+contain it.  --record keeps in tools/measured.json what the last `make test` and `make mutants` here have found, with
+date and commit; a clone without runs of its own prints that.
 
 A public function is one that another module can name: of a module or a class.  A function inside a decorator takes
 whatever it wraps, has the signature of that (functools.wraps), and cannot be called by name.
@@ -15,15 +16,22 @@ import ast
 import io
 import json
 import re
+import subprocess
 import sys
 import tokenize
 from collections import Counter, defaultdict
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "scalecurve"
 NOT_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-MUTANTS = ROOT.parents[1] / "out" / "mutants.json"
-TESTS = ROOT.parents[1] / "out" / "tests.json"  # of make test
+OUT = ROOT.parents[1] / "out"  # where make test and make mutants leave what they found
+MEASURED = Path(__file__).with_name("measured.json")
+RUNS = {
+    "mutants.json": ("make mutants", ("died", "of", "spared")),
+    "tests.json": ("make test", ("cpu_minutes", "skipped")),
+}
 CURVES = ("fitting/models.py", "forecasting/experts.py", "diagnosis/shapes.py")  # beside that of laws
 SHARED = re.compile(r"laws\.terms|laws\.formula|every_law")
 HEADERS = ("auditing/claim_table.py", "training/inputs/measured_table.py")  # beside the one of formats/headers.py
@@ -87,14 +95,25 @@ def figures(total: int) -> list[tuple[str, str, str]]:
         ("runs of 6 lines that stand twice", str(repeated()), "fewer"),
         ("lines of tests per line of code", f"{tests / total:.2f}", ">= 0.45"),
     ]
-    if MUTANTS.exists():
-        run = json.loads(MUTANTS.read_text(encoding="utf-8"))
-        rows.append(("sampled mutants killed", f"{run['died']} of {run['of']}", ">= 90%"))
-    if TESTS.exists():
-        bill = json.loads(TESTS.read_text(encoding="utf-8"))
-        rows.append(("CPU minutes of make test", str(bill["cpu_minutes"]), "<= 6"))
-        rows.append(("tests skipped", str(bill["skipped"]), "<= 10"))
+    found = measured()
+    if run := found.get("make mutants"):
+        rows.append((f"sampled mutants killed ({run['date']})", f"{run['died']} of {run['of']}", ">= 90%"))
+    if run := found.get("make test"):
+        rows.append((f"CPU minutes of make test ({run['date']})", str(run["cpu_minutes"]), "<= 6"))
+        rows.append(("tests skipped", str(run["skipped"]), "<= 10"))
     return rows
+
+
+def measured() -> dict[str, dict[str, Any]]:
+    """What the runs of the commands found, by command: as recorded, or here where they ran since."""
+    found: dict[str, dict[str, Any]] = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    for name, (command, keys) in RUNS.items():
+        if (OUT / name).exists():
+            run = json.loads((OUT / name).read_text(encoding="utf-8"))
+            day = date.fromtimestamp((OUT / name).stat().st_mtime).isoformat()
+            found[command] = {"date": day, "commit": commit.strip()} | {key: run[key] for key in keys if key in run}
+    return found
 
 
 def main(arguments: list[str]) -> int:
@@ -145,6 +164,8 @@ def main(arguments: list[str]) -> int:
     print(f"{len(twice)} class names used twice")
     for package, lines in code.most_common():
         print(f"  {package:16} {files[package]:3} files {lines:6} lines {by_package[package]:4} single-caller")
+    if "--record" in arguments:
+        MEASURED.write_text(json.dumps(measured(), indent=1) + "\n", encoding="utf-8")
     if "-v" in arguments:
         print(*(f"untyped keywords  {place}" for place in untyped), sep="\n")
         print(*(f"class name twice  {name}: {', '.join(where)}" for name, where in twice.items()), sep="\n")

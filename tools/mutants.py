@@ -438,7 +438,7 @@ def main(arguments: list[str] | None = None) -> int:
             row = verdicts[change.key] = judge.verdict(change)
             fate = f"died      {change}  ({row['killer']})" if row["killer"] else f"survived  {change}"
             print(fate, flush=True)
-            _store(options.out, possible, verdicts)
+            _store(options.out, possible, len(drawn) - len(mutants), verdicts)
     finally:
         shutil.rmtree(judge.place, ignore_errors=True)
     return _summary(verdicts, len(mutants), len(drawn) - len(mutants), judge.unfit, options.least)
@@ -451,9 +451,10 @@ def _stored(path: Path) -> list[dict[str, Any]]:
     return [row for row in rows if "key" in row]
 
 
-def _store(path: Path, possible: int, verdicts: dict[str, dict[str, Any]]) -> None:
+def _store(path: Path, possible: int, spared: int, verdicts: dict[str, dict[str, Any]]) -> None:
     died = sum(row["killer"] is not None for row in verdicts.values())
-    result = {"possible": possible, "died": died, "of": len(verdicts), "mutants": list(verdicts.values())}
+    counts = {"possible": possible, "died": died, "of": len(verdicts), "spared": spared}
+    result = counts | {"mutants": list(verdicts.values())}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.with_suffix(".new").write_text(json.dumps(result, indent=1), encoding="utf-8")
     path.with_suffix(".new").replace(path)

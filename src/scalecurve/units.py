@@ -122,16 +122,8 @@ def parse_level(text: str) -> float:
 def level_faults(level: float) -> list[Fault]:
     """What is wrong with a confidence level: nothing, or that it is not strictly between 0 and 1."""
     level = as_number(level, "level")
-    if 0 < level < 1:
-        return []
-    return [
-        Fault(
-            "a level lies between 0 and 1",
-            where="level",
-            value=f"{level:g}",
-            remedy="0.95 is usual",
-        )
-    ]
+    fault = Fault("a level lies between 0 and 1", where="level", value=f"{level:g}", remedy="0.95 is usual")
+    return [] if 0 < level < 1 else [fault]
 
 
 def as_number(value: object, where: str) -> float:
@@ -142,6 +134,16 @@ def as_number(value: object, where: str) -> float:
         except OverflowError:  # a whole number of more than 308 digits
             return math.inf
     raise InputError(Fault("a number is needed", where=where, value=repr(value)[:80], remedy="such as 0.95 or 2.50"))
+
+
+def positive_faults(values: Mapping[str, float | None]) -> list[Fault]:
+    """A fault for every value that is not a finite number above 0; None is no value."""
+    numbers = {where: as_number(value, where) for where, value in values.items() if value is not None}
+    return [
+        Fault("not above 0", where=where, value=f"{value:g}", remedy="give a positive number")
+        for where, value in numbers.items()
+        if not 0 < value < math.inf
+    ]
 
 
 def parse_number(text: str) -> float:
@@ -269,10 +271,8 @@ def _time_unit(seconds: float) -> tuple[float, str]:
 
 def format_bytes(count: float) -> str:
     """Bytes with a decimal prefix."""
-    for factor, unit in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(count) >= factor:
-            return f"{_significant(count / factor)} {unit}"
-    return f"{_significant(count)} B"
+    factor, prefix = _prefix(count, "PTGMk")
+    return f"{_significant(count / factor)} {prefix}B"
 
 
 def format_memory(count: float) -> str:
@@ -283,10 +283,8 @@ def format_memory(count: float) -> str:
 
 def format_count(count: float) -> str:
     """A count with a decimal suffix: 1.5k, 4M, 70B."""
-    for factor, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")):
-        if abs(count) >= factor:
-            return f"{_significant(count / (1e3 if unit == 'k' else factor))}{unit}"
-    return f"{count:g}"
+    factor, suffix = _prefix(count, "TBMk", least=1e4)
+    return f"{_significant(count / factor)}{suffix}" if suffix else f"{count:g}"
 
 
 def format_rate(rate: float) -> str:
@@ -299,19 +297,21 @@ def rates_alike(rates: Iterable[float | None]) -> Callable[[float], str]:
     known = [abs(rate) for rate in rates if rate]
     if not known or min(known) * WIDEST_COLUMN < max(known):
         return format_rate
-    factor, unit = next(
-        ((f, u) for f, u in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")) if max(known) >= f), (1.0, "")
-    )
-    size = 1e3 if unit == "k" else factor
-    return lambda rate: f"{_significant(rate / size)}{unit}"
+    factor, suffix = _prefix(max(known), "TBMk", least=1e4)
+    return lambda rate: f"{_significant(rate / factor)}{suffix}"
 
 
 def format_flops(rate: float) -> str:
     """A rate of arithmetic with the prefixes of the field: GFLOP/s, TFLOP/s."""
-    for factor, unit in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if rate >= factor:
-            return f"{_significant(rate / factor)} {unit}FLOP/s"
-    return f"{_significant(rate)} FLOP/s"
+    factor, prefix = _prefix(rate, "EPTGM")
+    return f"{_significant(rate / factor)} {prefix}FLOP/s"
+
+
+def _prefix(value: float, prefixes: str, least: float = 1e3) -> tuple[float, str]:
+    """The largest of the prefixes that the value reaches, with its factor; 1 and none below `least`."""
+    reached = (prefix for prefix in prefixes if abs(value) >= max(_DECIMAL[prefix], least))
+    prefix = next(reached, "")
+    return _DECIMAL[prefix], prefix
 
 
 def _significant(value: float, digits: int = 4) -> str:

@@ -71,25 +71,43 @@ def end(pid):
 
 
 kind = {kind!r}
+if words[:1] in (["-B"], ["-g"], ["resource"], ["auth"]) or name == "bqueues":
+    sys.exit(0)  # whether the system answers at all
 if name in ("qstat", "bjobs") or words[:1] in (["jobs"], ["get"]):
     outage()
 number = words[-1].partition(".")[0] if words else ""
 if kind == "kubernetes":
     job = home + "/" + words[1].rpartition("/")[2]
+    kinds = {{"Job": "job.batch", "JobSet": "jobset.jobset.x-k8s.io", "PyTorchJob": "pytorchjob.kubeflow.org",
+             "MPIJob": "mpijob.kubeflow.org"}}
+    if words[0] in ("get", "delete") and words[1].partition("/")[0] not in kinds.values():
+        sys.exit("error: there is no need to specify a resource type as a separate argument")
     if words[0] == "create":
         manifest = json.load(open(words[2]))
-        name = manifest["metadata"]["name"]
-        pod = manifest["spec"]["template"]["spec"]["containers"][0]
-        pids = []
-        for index in range(manifest["spec"]["completions"]):
-            env = dict(os.environ, JOB_COMPLETION_INDEX=str(index), **{{e["name"]: e["value"] for e in pod["env"]}})
-            log = open(home + "/" + name + ".log", "a")
+        spec, name = manifest["spec"], manifest["metadata"]["name"]
+        if manifest["kind"] == "JobSet":
+            spec = spec["replicatedJobs"][0]["template"]["spec"]
+        rank = "JOB_COMPLETION_INDEX"
+        sets = [(spec.get("completions"), spec.get("template"))]
+        if manifest["kind"] == "PyTorchJob":
+            rank, sets = "RANK", [(own["replicas"], own["template"]) for own in spec["pytorchReplicaSpecs"].values()]
+        if manifest["kind"] == "MPIJob":
+            rank, sets = "NO_RANK", [(1, spec["mpiReplicaSpecs"]["Launcher"]["template"])]
+        pods, pids = [template for count, template in sets for _ in range(count)], []
+        for index, template in enumerate(pods):
+            pod = template["spec"]["containers"][0]
+            env = dict(os.environ, **{{rank: str(index)}}, **{{e["name"]: e["value"] for e in pod["env"]}})
+            log = open(home + "/" + template["metadata"]["labels"]["scalecurve"] + ".log", "a")
             pids.append(subprocess.Popen(pod["command"], env=env, stdout=log, stderr=log, start_new_session=True).pid)
         open(home + "/" + name, "w").write(" ".join(map(str, pids)))
-        print("job.batch/" + name)
+        print(kinds[manifest["kind"]] + "/" + name)
     elif words[0] == "get":
+        if "{{{{" in words[-1]:
+            sys.exit("error: error parsing jsonpath, unclosed action")
         pids = open(job).read().split()
-        print("" if any(map(running, pids)) else "Complete")
+        end = {{"Job": "SuccessCriteriaMet Complete", "JobSet": "StartupPolicyCompleted Completed"}}
+        kind = next(kind for kind, own in kinds.items() if words[1].startswith(own + "/"))
+        print("StartupPolicyCompleted" if any(map(running, pids)) else end.get(kind, "Created Succeeded"))
     elif words[0] == "logs":
         print(open(home + "/" + after("--selector").partition("=")[2] + ".log").read(), end="")
     elif words[0] == "delete":
@@ -119,7 +137,7 @@ COMMANDS = {
     "torque": ("qsub", "qstat", "qdel"),
     "sge": ("qsub", "qstat", "qdel"),
     "template": ("qsub", "qstat", "qdel"),
-    "lsf": ("bsub", "bjobs", "bkill"),
+    "lsf": ("bsub", "bjobs", "bkill", "bqueues"),
     "flux": ("flux",),
     "kubernetes": ("kubectl",),
 }

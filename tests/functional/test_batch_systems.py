@@ -14,7 +14,7 @@ import pytest
 from scalecurve.errors import InputError, RunError
 from scalecurve.measurement import measure
 from scalecurve.measurement.launchers.batch import systems
-from scalecurve.study import RunStatus, Study
+from scalecurve.study import Run, RunStatus, Study
 from tests.fakes.batch_systems import COMMANDS, install
 
 TEMPLATE = {
@@ -85,6 +85,31 @@ def test_a_system_that_does_not_answer_for_a_while_is_waited_for(
     study = run_by(kind, tmp_path, monkeypatch, ["/bin/sh", "-c", "sleep 1.5; : $0", "{workers}"], workers="1")
 
     assert [(run.status, run.error) for run in study.runs] == [(RunStatus.OK, None)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "pods"), [("JobSet", {1: 1, 2: 2}), ("PyTorchJob", {1: 1, 2: 1, 4: 2}), ("MPIJob", {1: 1, 2: 1, 4: 1})]
+)
+def test_a_kind_of_kubernetes_has_its_pods(
+    kind: str, pods: dict[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every pod that runs the command says so once: all workers, one for two of them, or the launcher of mpirun."""
+    more = {"kind": kind, "image": "registry/solver:1", "poll": 0.05, "resources": {"nvidia.com/gpu": 2}}
+    launcher = {"batch": {**more, "pod": {"serviceAccountName": "bench"}}, "workers_per_node": 2}
+    words = ["/bin/sh", "-c", "echo at work; sleep 0.1"]
+    study = run_by("kubernetes", tmp_path, monkeypatch, words, workers=list(pods), launcher=launcher, keep_files=True)
+    manifests = [json.loads(path.read_text()) for path in tmp_path.glob("s.json.work/runs/*/job.sh")]
+
+    assert {run.k: run.error for run in study.runs} == dict.fromkeys(pods)
+    assert all(run.value is not None and run.value >= 0.1 for run in study.runs)
+    said = {run.k: (folder / "out-0").read_text().count("at work") for run, folder in folders_of(study, tmp_path)}
+    assert said == pods
+    assert all(one["kind"] == kind and '"serviceAccountName": "bench"' in json.dumps(one) for one in manifests)
+    assert all('"limits": {"nvidia.com/gpu": 2}' in json.dumps(one) for one in manifests)
+
+
+def folders_of(study: Study, tmp_path: Path) -> list[tuple[Run, Path]]:
+    return [(run, tmp_path / "s.json.work" / "runs" / f"{run.order:05d}") for run in study.runs]
 
 
 def test_a_job_that_its_system_ends_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,7 +172,7 @@ def test_python_keywords(tmp_path: Path) -> None:
     )
 
     assert len(study.samples) == 2
-    assert sc.measurement.preview(regime="strong", workers=[1], command=["x"], expected_seconds=3).wall is not None
+    assert sc.measurement.preview(regime="strong", workers=[1], command=["true"], expected_seconds=3).wall is not None
 
 
 def test_pinning_is_recorded(tmp_path: Path) -> None:

@@ -486,7 +486,7 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 2
-    assert "cannot start './no-such-program'" in done.stderr
+    assert "no such program here (got './no-such-program')" in done.stderr
     mended = write_job(tmp_path)
     assert measure(mended, tmp_path / "s.json", "--repeats", "1").returncode == 0, "nothing was completed before"
 

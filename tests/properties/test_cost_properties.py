@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import scalecurve as sc
 from scalecurve.estimate import Estimate
 from scalecurve.planning.cost import Cost
-from scalecurve.planning.curve import CurvePoint, Kind, TimeCurve
+from scalecurve.planning.curve import CurvePoint, TimeCurve, TimeSource
 from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
 
 PRICES = st.floats(0.01, 1e4)
@@ -17,7 +17,7 @@ WORKERS = st.integers(1, 10_000)
 @st.composite
 def curves(draw: st.DrawFn) -> TimeCurve:
     workers = draw(st.lists(WORKERS, min_size=1, max_size=8, unique=True))
-    points = tuple(CurvePoint(k=k, seconds=Estimate(draw(SECONDS)), kind=Kind.LAW) for k in workers)
+    points = tuple(CurvePoint(k=k, seconds=Estimate(draw(SECONDS)), kind=TimeSource.LAW) for k in workers)
     return TimeCurve(name="drawn", points=points, baseline_k=min(workers))
 
 

@@ -11,7 +11,7 @@ import pytest
 from scalecurve.estimate import Estimate
 from scalecurve.planning.cost import cost
 from scalecurve.planning.cost_rows import PricedRow, chance_by, mark_front
-from scalecurve.planning.curve import CurvePoint, Kind, Repeats
+from scalecurve.planning.curve import CurvePoint, Repeats, TimeSource
 from scalecurve.planning.next_runs import next_runs, parse_worker_seconds
 from scalecurve.planning.pricing import Campaign, elapsed_seconds, expected_elapsed, price_job
 from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
@@ -36,7 +36,7 @@ def simulated_chance(mean: float, std: float, n: int, deadline: float, jobs: int
     ("jobs", "fleet", "deadline"), [(80, 8, 1010.0), (10, 1, 1010.0), (80, 8, 1040.0), (12, 4, 310.0)]
 )
 def test_the_deadline_of_many_lanes_against_simulation(jobs: int, fleet: int, deadline: float) -> None:
-    point = CurvePoint(k=1, seconds=Estimate(100.0, 95, 105, 0.95), kind=Kind.MEASURED, repeats=Repeats(5, 5.0))
+    point = CurvePoint(k=1, seconds=Estimate(100.0, 95, 105, 0.95), kind=TimeSource.MEASURED, repeats=Repeats(5, 5.0))
     truth = simulated_chance(100.0, 5.0, 5, deadline, jobs, fleet)
 
     assert chance_by(point, deadline, Campaign(jobs=jobs, fleet=fleet), PLAIN) == pytest.approx(truth, abs=0.012)
@@ -134,7 +134,7 @@ def test_a_bill_by_hand() -> None:
 
 def row(k: int, seconds: float, money: float) -> PricedRow:
     return PricedRow(
-        k=k, kind=Kind.MEASURED, lanes=1, seconds=Estimate(seconds), job_cost=Estimate(money), relative_cost=1.0,
+        k=k, kind=TimeSource.MEASURED, lanes=1, seconds=Estimate(seconds), job_cost=Estimate(money), relative_cost=1.0,
         results_per_money=None, elapsed=Estimate(seconds), cost=Estimate(money), energy_kwh=None, co2_grams=None,
     )  # fmt: skip
 

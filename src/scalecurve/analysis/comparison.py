@@ -136,10 +136,37 @@ def compare(
 ) -> Comparison:
     """The ratios second over first of T (or the rate) and of E at each K that both measured.
 
-    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.  All intervals of T hold
-    together at `level`, and so do those of E: of two identical programs, 1 - `level` differ somewhere.  Studies that
-    differ in machine, versions or workload are refused unless `allow_mixed`.  `session` is the standard deviation of
-    the shift between two sessions, 0.02 unless stated, and 0 for runs made in the same hours.
+    Parameters
+    ----------
+    first, second
+        Two studies in any form that `load` takes.
+    regime
+        "strong" or "weak", for studies that do not state it.
+    level
+        The level at which all intervals of T hold together, and those of E: of two identical programs, 1 - `level`
+        differ somewhere.
+    allow_mixed
+        Whether studies that differ in machine, versions or workload are compared all the same.
+    session
+        The standard deviation of the shift between two sessions: 0.02 unless stated, 0 for runs of the same hours.
+
+    Returns
+    -------
+    Comparison
+        A row for each common K with the ratios second over first, and their intervals.
+
+    Raises
+    ------
+    InputError
+        A study cannot be read, or the two may not be compared.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> before = {1: [100.0, 101.0], 4: [28.0, 28.2]}
+    >>> after = {1: [100.5, 100.8], 4: [25.1, 25.3]}
+    >>> [(row.k, round(row.value.value, 2)) for row in sc.compare(before, after, regime="strong").rows]
+    [(1, 1.0), (4, 0.9)]
     """
     if faults := level_faults(level):
         raise InputError(faults)

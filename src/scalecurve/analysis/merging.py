@@ -109,7 +109,30 @@ def mixed_finding(apart: Sequence[Difference]) -> Finding:
 def merge(studies: Sequence[StudyLike], *, regime: str | None = None, allow_mixed: bool = False) -> Study:
     """One study with every run of all; machine, versions and workload must agree unless `allow_mixed`.
 
-    `regime` ("strong" or "weak") is for paths, mappings and frames that do not state it.
+    Parameters
+    ----------
+    studies
+        Studies in any form that `load` takes.
+    regime
+        "strong" or "weak", for studies that do not state it.
+    allow_mixed
+        Whether studies that differ in machine, versions or workload are joined all the same.
+
+    Returns
+    -------
+    Study
+        All runs, and the findings of all studies.
+
+    Raises
+    ------
+    InputError
+        A study cannot be read, or the studies may not be put together.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> sc.merge([{1: 100.0, 2: 52.0}, {1: 101.0, 4: 28.0}], regime="strong").all_k
+    (1, 2, 4)
     """
     if isinstance(studies, str) or not isinstance(studies, Sequence) or len(studies) < 2:
         count = str(len(studies)) if isinstance(studies, list | tuple) else type(studies).__name__

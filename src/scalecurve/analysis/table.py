@@ -430,11 +430,45 @@ def tabulate(
 ) -> SpeedupTable:
     """T, S and E of a study with intervals at `level`, and its bend by the rule "efficiency", "marginal" or "knee".
 
-    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.  `threshold` is the efficiency
-    floor, `karp_flatt` adds the serial fraction that each row implies, and `rng` draws the curves behind the
-    probability of the bend.  `statistic` is "mean" or "median"; with `simultaneous` the
-    intervals of T hold for all K together at `level`, and so do those of S and E.  `interval` is "student", or "normal"
-    for mean +- z std/sqrt(n) of T as textbooks print it.
+    Parameters
+    ----------
+    study
+        A study in any form that `load` takes.
+    regime
+        "strong" or "weak", for a study that does not state it.
+    threshold
+        The efficiency below which the curve bends.
+    level
+        The level of intervals.
+    bend
+        The rule of the bend: "efficiency", "marginal" or "knee".
+    karp_flatt
+        Whether each row gets the serial fraction that it implies.
+    statistic
+        "mean" or "median".
+    simultaneous
+        Whether the intervals of T hold for all K together, and so those of S and E.
+    interval
+        "student", or "normal" for mean +- z std/sqrt(n) of T as textbooks print it.
+    rng
+        Draws the curves behind the probability of the bend.
+
+    Returns
+    -------
+    SpeedupTable
+        A row for each K, and the bend.
+
+    Raises
+    ------
+    InputError
+        The study cannot be read, or a setting is wrong.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> table = sc.tabulate({1: 100.0, 2: 52.0, 4: 30.0, 8: 22.0}, regime="strong")
+    >>> [round(row.efficiency.value, 2) for row in table.rows]
+    [1.0, 0.96, 0.83, 0.57]
     """
     study = as_study(study, regime=regime)
     faults = (
@@ -449,7 +483,9 @@ def tabulate(
         faults.append(Fault("unknown interval", value=interval, remedy=f"use one of {', '.join(INTERVALS)}"))
     if len(study.all_k) < 2:
         counts = f"K = {study.all_k[0]}" if study.all_k else "none"
-        faults.append(Fault("scaling needs at least two worker counts", value=counts, remedy="measure another K"))
+        more = next((own.remedy for own in study.findings if own.code in ("unfinished", "interrupted")), None)
+        remedy = more or "measure another K"
+        faults.append(Fault("scaling needs at least two worker counts", value=counts, remedy=remedy))
     if faults:
         raise InputError(faults, subject=study.name)
     basis = TableBasis.of(study, statistic)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from scalecurve.auditing.claim import Claim, ClaimPoint
 from scalecurve.auditing.figures import (
     Agreement,
     FigureRange,
+    Row,
     agreement,
     anchored,
     best,
@@ -184,16 +185,21 @@ def mixed_units(claim: Claim) -> Said:
 
 def swapped(claim: Claim) -> str | None:
     """ "times" where the column of times behaves as a rate beside its speedups, "rates" the other way round."""
+    if claim.regime == "weak":
+        return None
     for column in ("speedup", "efficiency"):
         timed = [p for p in sorted(claim.points, key=lambda p: p.k) if p.timed and figure(p, column) is not None]
         kinds = {"times" if point.seconds else "rates" for point in timed}
-        if claim.regime == "weak" or len(timed) < 3 or timed[-1].k < 2 * timed[0].k or len(kinds) > 1:
+        if len(timed) < 3 or timed[-1].k < 2 * timed[0].k or len(kinds) > 1:
             continue
-        right = min(len(agreement("", times_rows(claim, column, weak=w), None).apart) for w in (False, True))
-        turned = rows_of(claim, partial(_turned, column=column))
-        if right and turned and not agreement("", turned, None).apart:
+        fits = any(_is_constant(times_rows(claim, column, weak=weak)) for weak in (False, True))
+        if not fits and _is_constant(rows_of(claim, partial(_turned, column=column))):
             return kinds.pop()
     return None
+
+
+def _is_constant(rows: list[Row]) -> bool:
+    return bool(rows) and not agreement("", rows, None).apart
 
 
 def _turned(point: ClaimPoint, column: str) -> FigureRange | None:
@@ -276,17 +282,11 @@ def unmarked_extrapolation(claim: Claim) -> Said:
 
 def _flat_tail(claim: Claim) -> str | None:
     """What looks computed in the curve: E that does not change along its end, or points all on Amdahl's law."""
-    flat, low, high, points = None, math.inf, 0.0, claim.curve
-    for start in reversed(range(len(points))):
-        point, e = points[start]
-        low, high = min(low, e), max(high, e)
-        if high >= WELL_BELOW or high >= low * (1 + FLAT_SPREAD):
-            break
-        if len(points) - start >= FLAT_POINTS and points[-1][0].k >= FLAT_RANGE * point.k:
-            flat = start
-    if flat is not None:
-        e = statistics.median(e for _, e in points[flat:])
-        return f"E stays at {e:.3g} from K = {points[flat][0].k} to K = {points[-1][0].k}: it looks extrapolated"
+    points = claim.curve
+    ends = (points[start:] for start in range(len(points) - FLAT_POINTS + 1))
+    if flat := next((end for end in ends if _is_flat(end)), None):
+        e = statistics.median(e for _, e in flat)
+        return f"E stays at {e:.3g} from K = {flat[0][0].k} to K = {flat[-1][0].k}: it looks extrapolated"
     if claim.regime == "weak" or claim.baseline_k != 1 or any(point.std is not None for point, _ in points):
         return None
     shares = [serial_fraction(point.k, e * point.k) or 0.0 for point, e in points if e < WELL_BELOW]
@@ -294,6 +294,11 @@ def _flat_tail(claim: Claim) -> str | None:
     if middle <= 0 or not all(math.isclose(share, middle, rel_tol=LAW_SPREAD) for share in shares):
         return None
     return f"{len(shares)} points lie on Amdahl's law with a serial part of {middle:.3g}: they look computed"
+
+
+def _is_flat(end: Sequence[tuple[ClaimPoint, float]]) -> bool:
+    low, high = min(e for _, e in end), max(e for _, e in end)
+    return high < min(WELL_BELOW, low * (1 + FLAT_SPREAD)) and end[-1][0].k >= FLAT_RANGE * end[0][0].k
 
 
 def _without_spread(claim: Claim) -> str | None:

@@ -9,7 +9,7 @@ stated.  The first three are not publishable.  The score counts the rows, so tha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from scalecurve.analysis.checks import SUPERLINEAR, doubts
 from scalecurve.auditing import arithmetic_rules, job_rules, number_rules  # noqa: F401  importing them fills RULES
 from scalecurve.auditing.claim import Claim, claim_from, claim_of, load_claim
 from scalecurve.auditing.job_rules import stated
-from scalecurve.auditing.rule import RULES, Effect, Hit, Item, Rule
+from scalecurve.auditing.rule import RULES, AuditRule, Effect, Hit, Item
 from scalecurve.document import (
     Answer,
     Block,
@@ -134,11 +134,17 @@ class Audit(Result):
             decision=decision,
             confidence=f"Score {self.score} of 100: {self._counts()}.",
             reason=None if placed is None or self.claim.curve[-1][1] > SUPERLINEAR else f"{placed.message}.",
-            next=f"ask: {BARE if len(self.claim.points) == 1 else self.questions[0]}" if self.questions else None,
+            next=f"ask: {BARE if self._is_bare else self.questions[0]}" if self.questions else None,
         )
 
     def believes(self, doubt: Finding) -> bool:
         return True  # the grade holds what is doubted
+
+    @property
+    def _is_bare(self) -> bool:
+        """Whether the claim is one figure relative to nothing that it names."""
+        claim = self.claim
+        return len(claim.points) == 1 and claim.regime is None and claim.baseline.description is None
 
     @property
     def publishable(self) -> bool:
@@ -183,8 +189,30 @@ class Audit(Result):
 def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None = None) -> Audit:
     """Whether a scaling result can be believed: the reporting checklist and the red flags, each with its evidence.
 
-    `subject` is a study (or a path, a mapping {K: seconds}, a frame), a published table, a claim.toml or its fields.
-    `regime` ("strong" or "weak") is for one that does not state it.  Findings of the measurement count too.
+    Parameters
+    ----------
+    subject
+        A study in any form that `load` takes, a published table, a claim.toml, or its fields as a mapping.
+    regime
+        "strong" or "weak", for a subject that does not state it.
+
+    Returns
+    -------
+    Audit
+        The verdict with its grade and score from 0 to 100, the six rows of the checklist, the findings (those of the
+        measurement too), and the questions to ask the author.
+
+    Raises
+    ------
+    InputError
+        The subject cannot be read, or holds several curves.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> audit = sc.audit({"workers": 256, "speedup": 400, "statement": "near-linear"})
+    >>> audit.verdict, [finding.code for finding in audit.violations][:2]
+    ('not publishable', ['baseline-unknown', 'superlinear'])
     """
     subject = _audited(subject, regime)
     claim = claim_of(subject) if isinstance(subject, Study) else subject
@@ -244,7 +272,7 @@ def _audited(subject: StudyLike | Claim | Mapping[str, Any], regime: str | None)
     return subject if isinstance(subject, Study | Claim) else claim_from(subject)
 
 
-Caught = tuple[Rule, Hit, Finding]
+Caught = tuple[AuditRule, Hit, Finding]
 
 
 @dataclass(frozen=True)
@@ -260,20 +288,28 @@ class _JudgedRow:
 
 def _judged(item: Item, claim: Claim, hits: list[Caught], own: tuple[Finding, ...]) -> _JudgedRow:
     """A row by what `measure` found, else by the rules that it violates, else by those that miss something."""
-    broken = [finding for finding in own if BROKEN.get(finding.code) is item]
-    of_row = {effect: [hit for hit in hits if (hit[0].item, hit[0].effect) == (item, effect)] for effect in Effect}
-    status = Effect.VIOLATED if broken or of_row[Effect.VIOLATED] else Effect.MISSING
-    causes = [] if broken else of_row[status]
+    of_item = [hit for hit in hits if hit[0].item is item]
+    violated, missed = ([hit for hit in of_item if hit[0].effect is effect] for effect in Effect)
+    points = WEIGHTS[item]
+    if broken := [finding for finding in own if BROKEN.get(finding.code) is item]:
+        return _unfulfilled(item, Effect.VIOLATED, -VIOLATION * points, [], broken)
+    if violated:
+        return _unfulfilled(item, Effect.VIOLATED, -VIOLATION * points, violated)
+    if missed:
+        return _unfulfilled(item, Effect.MISSING, points * min(hit.credit for _, hit, _ in missed), missed)
+    return _JudgedRow(item, ChecklistRow(str(item), "ok", EVIDENCE[item](claim)), points)
+
+
+def _unfulfilled(
+    item: Item, effect: Effect, points: float, causes: list[Caught], broken: Sequence[Finding] = ()
+) -> _JudgedRow:
+    """A row with the findings behind it, and the question that would mend it."""
     findings = (*broken, *(finding for _, _, finding in causes))
-    if not findings:
-        return _JudgedRow(item, ChecklistRow(str(item), "ok", EVIDENCE[item](claim)), WEIGHTS[item])
     evidence = "; ".join(dict.fromkeys(finding.message for finding in findings))
-    share = -VIOLATION if status is Effect.VIOLATED else min((hit.credit for _, hit, _ in causes), default=0.0)
     asks = next((rule.asks for rule, _, _ in causes if rule.asks), None)
     codes, remedy = tuple(dict.fromkeys(finding.code for finding in findings)), findings[0].remedy
-    line = ChecklistRow(str(item), str(status), evidence, codes, remedy)
-    question = asks or f"Please {remedy or f'correct the {item}'}."
-    return _JudgedRow(item, line, share * WEIGHTS[item], findings, question)
+    line = ChecklistRow(str(item), str(effect), evidence, codes, remedy)
+    return _JudgedRow(item, line, points, findings, asks or f"Please {remedy or f'correct the {item}'}.")
 
 
 def _grade(claim: Claim, hits: list[Caught], own: tuple[Finding, ...], statuses: list[str]) -> str:

@@ -228,26 +228,33 @@ class Claim(FileSection):
 
     def _finest_efficiency(self, point: ClaimPoint) -> tuple[float, FigureRange] | None:
         """E with what its rounding leaves, from the finest of the figures that agree with the first one stated."""
-        ways: list[tuple[float, FigureRange]] = []
-        base = self.at(self.baseline_k)
-        for name in ("seconds", "rate", "rate_per_worker"):
-            if base is None or base is point or ways:
-                break
-            if name == "seconds" and self.reading_of_times is None:
-                continue
-            if (own := figure(point, name)) is not None and (first := figure(base, name)) is not None:
-                level = name == "rate_per_worker" or (name == "seconds" and self.reading_of_times == "weak")
-                share = 1.0 if level else base.k / point.k
-                top, bottom = (base, point) if name == "seconds" else (point, base)
-                spans = first.over(own) if name == "seconds" else own.over(first)
-                ways.append((getattr(top, name) / getattr(bottom, name) * share, spans.times(share)))
-        if (speedup := figure(point, "speedup")) is not None and point.speedup is not None:
-            share = self.speedup_factor / point.k
-            ways.append((point.speedup * share, speedup.times(share)))
-        if (printed := figure(point, "efficiency")) is not None and point.efficiency is not None:
-            ways.append((point.efficiency, printed))
-        agreeing = [way for way in ways if ways[0][1].agrees(way[1])]
+        measured, share = self._measured_efficiency(point), self.speedup_factor / point.k
+        speedup, printed = figure(point, "speedup"), figure(point, "efficiency")
+        ways = [
+            measured,
+            None if speedup is None else ((point.speedup or 0.0) * share, speedup.times(share)),
+            None if printed is None else (point.efficiency or 0.0, printed),
+        ]
+        stated = [way for way in ways if way is not None]
+        agreeing = [way for way in stated if stated[0][1].agrees(way[1])]
         return min(agreeing, key=lambda way: way[1].high - way[1].low, default=None)
+
+    def _measured_efficiency(self, point: ClaimPoint) -> tuple[float, FigureRange] | None:
+        """E from the first of times, rates and rates per worker that this point and the baseline both state."""
+        base = self.at(self.baseline_k)
+        if base is None or base is point:
+            return None
+        names = ("seconds", "rate", "rate_per_worker") if self.reading_of_times else ("rate", "rate_per_worker")
+        for name in names:
+            own, first = figure(point, name), figure(base, name)
+            if own is None or first is None:
+                continue
+            is_time = name == "seconds"
+            level = name == "rate_per_worker" or (is_time and self.reading_of_times == "weak")
+            share = 1.0 if level else base.k / point.k
+            spans = first.over(own) if is_time else own.over(first)
+            return spans.printed * share, spans.times(share)
+        return None
 
     @cached_property
     def reading_of_times(self) -> str | None:

@@ -58,16 +58,7 @@ COLUMNS = {
 def read_claim_table(file: Source, options: ReadOptions | None = None) -> Claim:
     """The claim in a table of any form that `scalecurve table` reads, with the same options."""
     name, options = file.name, options or ReadOptions()
-    try:
-        cells = likely_table(tables_in(file, options)[0], options)
-    except UnicodeDecodeError:
-        if (western := file.in_windows_1252()) is None:
-            raise FormatError(Fault("not text in UTF-8", remedy="save it as UTF-8"), subject=name) from None
-        return read_claim_table(western, options)
-    except InputError as problem:
-        remedy = "a header such as K,seconds,speedup and rows"
-        faults = [*problem.faults, Fault("no table here", remedy=remedy)]
-        raise FormatError(faults, subject=name) from None
+    cells = _cells(file, options)
     measured = _measured(cells, options, name)
     grid = from_header_row(cells) if measured is None else measured.grid
     mark, headers = mark_of(grid), [header.strip() for header in grid.headers]
@@ -76,10 +67,7 @@ def read_claim_table(file: Source, options: ReadOptions | None = None) -> Claim:
     counts = counts_of([str(cell) for cell in grid.columns[columns["k"][0]]], mark).values
     averages = [header for header in headers if re.match(rf"{AVERAGED}(speed|eff)", header, re.IGNORECASE)]
     by_k, summaries, faults = _rows_by_k(grid, counts, columns, mark)
-    for k, same in () if measured else by_k.items():
-        if any(len({row.get(ratio) for row in same}) > 1 for ratio in ("speedup", "efficiency")):
-            remedy = "keep the rows of one curve"
-            faults.append(Fault(f"rows of K = {k} have different speedups or efficiencies", remedy=remedy))
+    faults += [] if measured else _several_curves(by_k)
     if faults:
         raise FormatError(faults, subject=name)
     data = {
@@ -93,7 +81,29 @@ def read_claim_table(file: Source, options: ReadOptions | None = None) -> Claim:
     return validate(Claim, data, subject=name)
 
 
+def _cells(file: Source, options: ReadOptions) -> CellGrid:
+    """The likeliest table of a file, which may be in UTF-8 or in Windows-1252."""
+    try:
+        return likely_table(tables_in(file, options)[0], options)
+    except UnicodeDecodeError:
+        if (western := file.in_windows_1252()) is None:
+            raise FormatError(Fault("not text in UTF-8", remedy="save it as UTF-8"), subject=file.name) from None
+        return _cells(western, options)
+    except InputError as problem:
+        faults = [*problem.faults, Fault("no table here", remedy="a header such as K,seconds,speedup and rows")]
+        raise FormatError(faults, subject=file.name) from None
+
+
 Rows = dict[int, list[dict[str, Any]]]
+
+
+def _several_curves(by_k: Rows) -> list[Fault]:
+    """A fault for each K whose rows print different ratios: they are of different curves."""
+    return [
+        Fault(f"rows of K = {k} have different speedups or efficiencies", remedy="keep the rows of one curve")
+        for k, same in by_k.items()
+        if any(len({row.get(ratio) for row in same}) > 1 for ratio in ("speedup", "efficiency"))
+    ]
 
 
 def _rows_by_k(
@@ -103,20 +113,18 @@ def _rows_by_k(
     faults: list[Fault] = []
     averages: list[str] = []
     by_k: Rows = {}
-    for i in range(grid.rows):
+    place = columns["k"][0]
+    for i, count in enumerate(counts):
         row = [str(column[i]).strip() for column in grid.columns]
-        label = row[columns["k"][0]]
-        if SUMMARY_ROW.match(label.strip("*_` ")):
+        if SUMMARY_ROW.match(row[place].strip("*_` ")):
             averages.append(" ".join(row))
-            continue
-        if not 1 <= counts[i] < 10**9 or counts[i] % 1:
-            if any(not no_result(cell) for place, cell in enumerate(row) if place != columns["k"][0]):
-                remedy = "write the count, or remove the row"
-                faults.append(Fault("not a whole number of workers", grid.where(i), label, remedy))
-            continue
-        values = _row_values(grid.where(i), row, columns, mark, faults)
-        if any(values.get(figure) is not None for figure in PRINTED):
-            by_k.setdefault(int(counts[i]), []).append(values | {"k": int(counts[i])})
+        elif 1 <= count < 10**9 and count % 1 == 0:
+            values = _row_values(grid.where(i), row, columns, mark, faults)
+            if any(values.get(figure) is not None for figure in PRINTED):
+                by_k.setdefault(int(count), []).append(values | {"k": int(count)})
+        elif not all(map(no_result, row[:place] + row[place + 1 :])):
+            remedy = "write the count, or remove the row"
+            faults.append(Fault("not a whole number of workers", grid.where(i), row[place], remedy))
     return by_k, averages, faults
 
 
@@ -153,9 +161,11 @@ def _columns(headers: list[str], measured: Measured | None, subject: str) -> tup
     taken, of_values = {place for place, _ in places.values()}, [1.0, *(own for _, own in places.values())][-1]
     unit = next((unit for place in taken if (unit := k_unit_of(headers[place]))), "workers")
     for i, header in enumerate(headers):
-        if i not in taken and "k" not in places and k_unit_of(header):
-            places["k"], unit = (i, 1.0), k_unit_of(header) or unit
-        elif i not in taken and (named := _meaning(header, of_values)) is not None:
+        if i in taken:
+            continue
+        if "k" not in places and (named_unit := k_unit_of(header)):
+            places["k"], unit = (i, 1.0), named_unit
+        elif named := _meaning(header, of_values):
             places.setdefault(named[0], (i, named[1]))
     if "k" not in places or not places.keys() & {*MEASURED.values(), "speedup", "efficiency"}:
         needed = "one of worker counts and one of times, rates, speedups or efficiencies"
@@ -249,15 +259,14 @@ def _number(cell: str, mark: DecimalMark, where: str, faults: list[Fault]) -> Pr
 
 def _point(same: list[dict[str, Any]]) -> dict[str, Any]:
     """One K: the mean of its repeats, with their spread."""
-    point = dict(same[0])
-    measured = next((name for name in MEASURED.values() if point.get(name) is not None), None)
-    if len(same) > 1 and measured:
-        values = [float(row[measured]) for row in same if row[measured] is not None]
-        point |= {measured: statistics.fmean(values), "n": len(values)}
-        point["std"] = statistics.stdev(values) if len(values) > 1 else None
-        point["samples"] = tuple(values)
-        point["written"] = {name: text for name, text in point["written"].items() if name != measured}
-        for name in ("speedup", "efficiency"):
-            if len({row.get(name) for row in same}) > 1:  # the ratio of each run, not a published figure of this K
-                point[name] = None
-    return point
+    first = same[0]
+    measured = next((name for name in MEASURED.values() if first.get(name) is not None), None)
+    if len(same) == 1 or measured is None:
+        return first
+    values = [float(row[measured]) for row in same if row[measured] is not None]
+    spread = statistics.stdev(values) if len(values) > 1 else None
+    written = {name: text for name, text in first["written"].items() if name != measured}
+    # A ratio that differs between the rows is that of each run, not a published figure of this K.
+    of_runs = {name: None for name in ("speedup", "efficiency") if len({row.get(name) for row in same}) > 1}
+    mean = {measured: statistics.fmean(values), "n": len(values), "std": spread, "samples": tuple(values)}
+    return first | mean | {"written": written} | of_runs

@@ -161,16 +161,23 @@ def settle_units(points: Sequence[ClaimPoint], baseline_k: int, regime: str | No
     expected = {point.k: _expected(point, points, baseline_k, regime) for point, _ in column}
     if _is_speedup(column, expected, baseline_k):
         return [SPEEDUP for _ in points]
-    units = {}
     values = [value for _, value in column]
     in_percent = max(values) > LEAST_PERCENT or any(point.efficiency_unit == PERCENT for point, _ in column)
-    shares = in_percent and max(values) <= MOST_SHARE  # headed percent, written as shares
+    in_percent = in_percent and max(values) > MOST_SHARE  # else headed percent, but written as shares
+    units = {}
     for place, (point, value) in enumerate(column):
-        fits = [unit for unit in FACTORS if _agrees(value, point, unit, expected[point.k])]
-        by_column = SHARE if not in_percent or shares else _nearer(value, values, place)
-        by_others = fits[0] if len(fits) == 1 else by_column
-        units[point.k] = PERCENT if point.percent_sign else by_others
+        by_others = _unit_by_others(point, value, expected[point.k])
+        by_column = _nearer(value, values, place) if in_percent else SHARE
+        units[point.k] = by_others or by_column
     return [units.get(point.k, SHARE) for point in points]
+
+
+def _unit_by_others(point: ClaimPoint, value: float, expected: tuple[FigureRange, ...]) -> str | None:
+    """The unit that a sign or the other columns say; None where they leave both open."""
+    if point.percent_sign:
+        return PERCENT
+    fits = [unit for unit in FACTORS if _agrees(value, point, unit, expected)]
+    return fits[0] if len(fits) == 1 else None
 
 
 def _expected(

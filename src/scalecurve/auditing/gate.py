@@ -227,11 +227,45 @@ def check(
 ) -> Gate:
     """Test efficiency floors, losses against an older study at every gated K, and drift along a history of checks.
 
-    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.
-    `min_efficiency` is {8: 0.8} or ["0.8@8"]; `workers` are the gated K (default: all that both studies measured).
-    `false_alarm` is the chance that identical code fails.  `gate` is what fails: "time" (T), "efficiency" (E) or
-    "both"; with `any_machine` an older study of another machine is compared by efficiency instead of seconds, and a
-    finding says so.  A `history` that does not exist yet is one without checks; nothing is written to it here.
+    Parameters
+    ----------
+    study
+        A study in any form that `load` takes.
+    regime
+        "strong" or "weak", for a study that does not state it.
+    against
+        An older study to compare with.
+    min_efficiency
+        Floors: {8: 0.8} or ["0.8@8"].
+    workers
+        The gated K (default: all that both studies measured).
+    false_alarm
+        The chance that identical code fails.
+    allow_mixed, any_machine
+        Whether studies of another workload are compared all the same; whether one of another machine is, by efficiency
+        instead of seconds.
+    history
+        A file of earlier checks; nothing is written to it here.
+    gate
+        What fails: "time" (T), "efficiency" (E) or "both".
+
+    Returns
+    -------
+    Gate
+        Whether it passed, and every floor and test behind that.
+
+    Raises
+    ------
+    InputError
+        A study cannot be read, or there is nothing to check.
+    Refused
+        Nothing can be tested, such as one sample for each K.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> sc.check({1: [100.0, 101.0], 8: [16.0, 16.2]}, regime="strong", min_efficiency={8: 0.7}).passed
+    True
     """
     new = as_study(study, regime=regime)
     floors = parse_floors(min_efficiency) if not isinstance(min_efficiency, Mapping) else min_efficiency

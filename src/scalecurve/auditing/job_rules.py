@@ -14,6 +14,7 @@ NEAR_ONE = 0.02
 IMPOSSIBLE = 2.0
 NOISE, UNKNOWN_NOISE = 0.01, 0.02  # of E: at least, and of one run where no spread is stated
 FAR_OUT = 16  # times the baseline: there a single point without a loss is one too many
+A_LOSS = 0.01  # of E: where it grows with K to this, few workers that are nearly linear are what one measures
 LEAST_LINEAR = 0.9  # where rounding leaves less, a straight line does not show
 SAME_ANSWER = 1e-6  # sums in another order differ in their last digits
 
@@ -146,7 +147,10 @@ def perfectly_linear(claim: Claim) -> Said:
     largest = max((point.k for point, _ in claim.curve), default=1)
     if len(claim.curve) < 2 and largest < FAR_OUT * claim.baseline_k:
         return None
-    if claim.regime == "weak" or any(abs(e - 1.0) > NEAR_ONE for _, e in claim.curve):
+    shares = [e for _, e in claim.curve]
+    if claim.regime == "weak" or any(abs(e - 1.0) > NEAR_ONE for e in shares):
+        return None
+    if largest < FAR_OUT * claim.baseline_k and shares[-1] < 1 - A_LOSS and shares == sorted(shares, reverse=True):
         return None
     exact = len(claim.curve) > 2 and all(e == 1.0 for _, e in claim.curve)  # whole numbers that all equal K
     if not exact and any(claim.least_efficiency(point) < LEAST_LINEAR for point, _ in claim.curve):

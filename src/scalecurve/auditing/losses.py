@@ -25,7 +25,7 @@ Revels 2016 for noise that comes from outside the program.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -416,34 +416,38 @@ class Pair:
         if any(row.tests == "T" for row in rows):
             findings.append(self.session_finding())
             if needs_more(*self.ends):
-                listed = ", ".join(str(self.workers[i]) for i in self.repeated)
-                least = -math.expm1(-TWO_SPEEDS)
+                repeated = _listed(self.workers[i] for i in self.repeated)
                 message = (
-                    f"the runs at K = {listed} are so few that a program with a fast and a slow mode would fail by "
-                    f"chance: only a loss above {least:.0%} fails"
+                    f"the runs at K = {repeated} are so few that a program with a fast and a slow mode would fail by "
+                    f"chance: only a loss above {-math.expm1(-TWO_SPEEDS):.0%} fails"
                 )
                 findings.append(warning("few-repeats", message, remedy="repeat 5 times, or gate 3 K or more"))
         if self.single:
-            message = f"K = {', '.join(map(str, self.single))} has one sample only and was not tested"
+            message = f"K = {_listed(self.single)} has one sample only and was not tested"
             findings.append(warning("not-tested", message, remedy="repeat 5 times", k=list(self.single)))
         if self.equal:
-            listed = ", ".join(map(str, self.equal))
             message = (
-                f"the repeats at K = {listed} are all equal: noise is taken as {LEAST_ERROR:.1%} or the last digit"
+                f"the repeats at K = {_listed(self.equal)} are all equal: noise is taken as {LEAST_ERROR:.1%} or the "
+                "last digit"
             )
-            findings.append(
-                warning("no-spread", message, remedy="use a finer timer, or longer runs", k=list(self.equal))
-            )
+            hint = "use a finer timer, or longer runs"
+            findings.append(warning("no-spread", message, remedy=hint, k=list(self.equal)))
         if all(row.tests == "T" and row.passed is not False for row in rows):
-            fell = [row for row in self.efficiency_rows(0.01) if row.passed is False]
-            if fell:
-                listed = ", ".join(f"E({row.k}) by {row.loss:.1%}" for row in fell)
-                message = (
-                    f"efficiency fell ({listed}) because T({self.baseline_k}) became faster; no T(K) became slower"
-                )
-                remedy = "--gate both fails on this too"
-                findings.append(info("efficiency-fell", message, remedy=remedy, k=[row.k for row in fell]))
+            findings += self._fell_alone()
         return findings
+
+    def _fell_alone(self) -> list[Finding]:
+        """Efficiency that fell although no time rose: T at the baseline became faster."""
+        fell = [row for row in self.efficiency_rows(0.01) if row.passed is False]
+        if not fell:
+            return []
+        losses = ", ".join(f"E({row.k}) by {row.loss:.1%}" for row in fell)
+        message = f"efficiency fell ({losses}) because T({self.baseline_k}) became faster; no T(K) became slower"
+        return [info("efficiency-fell", message, remedy="--gate both fails on this too", k=[row.k for row in fell])]
+
+
+def _listed(workers: Iterable[int]) -> str:
+    return ", ".join(map(str, workers))
 
 
 def pair_of(new: Study, old: Study, workers: tuple[int, ...], session: SessionShift) -> Pair:

@@ -78,15 +78,20 @@ def wide_spread(claim: Claim) -> Said:
 
 @rule
 def superhuman_precision(claim: Claim) -> Said:
-    several = [p for p in claim.points if p.std is not None and (p.n or claim.measurement.repeats or 2) > 1]
-    relative = [p.std / p.seconds for p in several if p.std is not None and p.seconds]
+    repeats, spreads = claim.measurement.repeats, stated(claim, "std")
+    several = [p for p in claim.points if p.k in spreads and (p.n or repeats or 2) > 1]
+    relative = [spreads[p.k] / p.seconds for p in several if p.seconds]
     if relative and max(relative) < SMALLEST_SPREAD:
         return f"the largest relative spread is {max(relative):.1e}: no wall clock repeats that closely"
-    if equal := [p.k for p in several if p.std == 0 and (p.n or claim.measurement.repeats or 1) > 2]:
+    if equal := [p.k for p in several if p.std == 0 and (p.n or repeats or 1) > 2]:
         listed = ", ".join(map(str, equal))
         return Hit(f"the spread at K = {listed} is 0 over several runs: rounded, copied, or one run", {"k": equal})
     if relative or any(point.timed for point in claim.points):  # then the digits are those of a division
         return None
+    return _too_many_digits(claim)
+
+
+def _too_many_digits(claim: Claim) -> str | None:
     speedups = [f"{p.speedup:.15g}".replace(".", "").lstrip("0").partition("e")[0] for p in claim.points if p.speedup]
     digits = max(map(len, speedups), default=0)
     return f"speedups have {digits} significant digits and no spread" if digits >= MOST_DIGITS else None

@@ -56,7 +56,7 @@ Check = Callable[[Claim], Said]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class AuditRule:
     """A section of rules.toml, where each key is explained, with its check."""
 
     code: str
@@ -98,14 +98,14 @@ def _field_says(name: str, value: bool, says: str, claim: Claim) -> str | None:
     return says if stated is value else None
 
 
-def _rule(code: str, texts: dict[str, Any], check: Check) -> Rule:
+def _rule(code: str, texts: dict[str, Any], check: Check) -> AuditRule:
     if "item" in texts:
         texts = texts | {"item": Item[texts["item"]], "effect": Effect(texts["effect"])}
-    return Rule(code=code, check=check, **texts | {"severity": Severity(texts["severity"])})
+    return AuditRule(code=code, check=check, **texts | {"severity": Severity(texts["severity"])})
 
 
 _TEXTS = tomllib.loads(files("scalecurve.auditing").joinpath("rules.toml").read_text(encoding="utf-8"))
-RULES: list[Rule] = []
+RULES: list[AuditRule] = []
 for _code, _row in _TEXTS.items():
     if "field" in _row:
         _check = partial(_field_says, _row.pop("field"), _row.pop("is"), _row.pop("says"))

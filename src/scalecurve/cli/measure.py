@@ -125,7 +125,8 @@ def command(
     file = Path(words[0]) if words and words[0].endswith(endings) else None
     job = words[1:] if file else words
     if init:
-        return start_file(template(), file or Path("study.toml"), output, "measure --dry-run")
+        text = template({**context.meta.get(_VALUES, {}), "command": job or None})
+        return start_file(text, file or Path("study.toml"), output, "measure --dry-run")
     place = output.file or (None if file else Path("study.json"))
     settings = {**context.meta.get(_VALUES, {}), "output": place, "command": job or None}
     to_terminal = replace(output, file=None)

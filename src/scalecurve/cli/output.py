@@ -142,9 +142,18 @@ def plot_option(function: Function) -> Function:
     @add("--width", "plot_width", type=widths, default="screen", help=about_width)
     @add("--font-size", type=NUMBER, help="Font size in points (default 10, in a column 8).")
     @add("--font", type=click.Choice(["sans", "serif"]), default="sans", help="Typeface.")
+    @add(
+        "--title",
+        "plot_title",
+        type=click.Choice(["usual", "none"]),
+        default="usual",
+        help="none: the caption says it.",
+    )
+    @add("--scale", type=click.Choice(["log", "linear"]), default="log", help="Of K, speedups, times and costs.")
     @wraps(function)
-    def wrapped(*, path: Path | None, plot_width: str, font_size: float | None, font: str, **options: Any) -> Any:
-        plot = None if path is None else Plot(path, plot_width, font_size, font)
+    def wrapped(*, path: Path | None, plot_width: str, plot_title: str, **options: Any) -> Any:
+        look = {name: options.pop(name) for name in ("font_size", "font", "scale")}
+        plot = None if path is None else Plot(path, {"width": plot_width, "title": plot_title, **look})
         return function(plot=plot, **options)
 
     return wrapped  # type: ignore[return-value]  # as output_options
@@ -155,9 +164,7 @@ class Plot:
     """The file of a plot and its look."""
 
     path: Path
-    width: str
-    font_size: float | None
-    font: str
+    look: dict[str, Any]
 
 
 def emit(result: Result, output: Output) -> None:
@@ -254,7 +261,7 @@ def emit_drawn(result: Result, plot: Plot | None, output: Output) -> None:
         from scalecurve import plot as draw
 
         refuse_infinite(result)
-        draw(result, plot.path, width=plot.width, font_size=plot.font_size, font=plot.font)
+        draw(result, plot.path, **plot.look)
         note(f"plot written to {plot.path}", output)
     emit(result, output)
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     help="The scaling section of a compute-time proposal, the methods of a paper, or one printable page.",
 )
 @click.option("--runs", type=int, help="With --for proposal: production runs, for the resources requested.")
+@click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of the printed page and the PDF.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
 def report(studies: list[Study | StudySet], file: Path, quiet: bool, **chosen: Chosen) -> None:
     """Write one page, the answer first and its evidence below; two studies stand side by side.

@@ -366,8 +366,32 @@ def diagnose(
 ) -> Diagnosis:
     """Why the curve bends, from the strongest evidence in a study: phases, workers' own times, thread states, or T(K).
 
-    `extended_by` are measurements that an earlier diagnosis advised, by what they are: "spread" (the same K with fewer
-    workers on each node), "network" (the collectives alone), "baseline" (the smallest K measured again).
+    Parameters
+    ----------
+    study
+        A study in any form that `load` takes.
+    regime
+        "strong" or "weak", for a study that does not state it.
+    extended_by
+        Measurements that an earlier diagnosis advised, by what they are: "spread" (the same K with fewer workers on
+        each node), "network" (the collectives alone), "baseline" (the smallest K measured again).
+
+    Returns
+    -------
+    Diagnosis
+        The causes with their probabilities, and what would tell them apart.
+
+    Raises
+    ------
+    InputError
+        The study cannot be read.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> found = sc.diagnose({1: 100.0, 2: 60.0, 4: 40.0, 8: 30.0, 16: 25.0}, regime="strong")
+    >>> sorted(cause.name for cause in found.causes[:2])
+    ['communication', 'serial']
     """
     study = as_study(study, regime=regime)
     extra = extensions_of(study, extended_by or {})

@@ -1,13 +1,14 @@
 """The explorer as a page without a server: one HTML file, or a cell of a notebook.
 
-Laws and mechanisms compute in the page (`assets/live.js`).  Training comes from a grid that the planner computed, and a
-study with its whole analysis; sliders move over what was computed, so that every number is exact.
+Laws and mechanisms compute in the page (`assets/live.js`).  Collectives and training come from a computed grid, a study
+with its whole analysis; sliders move over what was computed, so that every number is exact.
 """
 
 from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import html
 import itertools
 import json
@@ -26,6 +27,7 @@ from scalecurve.explorer.questions.question import Nothing
 from scalecurve.explorer.questions.training import choices
 from scalecurve.explorer.worker import answer
 from scalecurve.formats.loading import StudyLike
+from scalecurve.laws.collectives import Operation
 from scalecurve.render.html import stylesheet
 from scalecurve.study.atomic import write_atomically
 from scalecurve.training.inputs.cluster import read_cluster
@@ -37,6 +39,10 @@ HIGHEST = 100_000  # pixels of the page in a notebook
 BATCHES = tuple(float(mega << 20) for mega in (1, 4, 16, 64))  # tokens
 LONGEST_SEQ = 8192
 DATA_PARTS = ("table", "diagnosis", "forecast", "fits", "cost", "audit")
+FEW: dict[str, tuple[Any, ...]] = {  # collectives of a page without a server
+    "network": ("nvlink+ib400", "ib400", "eth25"), "ranks": (8, 64, 512, 4096),
+    "bytes": (4096, 1 << 16, 1 << 20, 1 << 24, 350_000_000),
+}  # fmt: skip
 FROZEN = (
     "size", "grows", "tokens_per_parameter", "seq", "critical", "critical_tokens", "loss", "precision", "stack",
     "price", "deadline_days", "budget",
@@ -59,7 +65,7 @@ PAGE = """<!doctype html>
 </html>
 """
 
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+POLICY = "default-src 'none'; script-src {script}; style-src {style}; img-src data: blob:"
 
 Progress = Callable[[int, int], None]
 
@@ -109,11 +115,12 @@ def explore(
         start = {"data": page_study(study, regime)}
         cases = [start["data"] | {"label": f"{start['data']['name']}: the study of this page"}, *cases]
     answers = _planned(names, clusters, progress) | {key: answer for case in cases for key, answer in _analysed(case)}
+    answers |= dict(_collectives())
     limited = {"models": names, "clusters": list(clusters), "batches": list(BATCHES), "frozen": list(FROZEN)}
     everything = {"choices": choices(Nothing()) | limited, "cases": cases, "answers": answers}
     packed = gzip.compress(json.dumps(everything, separators=(",", ":"), default=str).encode(), 9, mtime=0)
     usual = {"model": names[0], "cluster": clusters[0], "batch_tokens": BATCHES[len(BATCHES) // 2]}
-    carried = {"start": start, "defaults": {"training": usual}, "packed": base64.b64encode(packed).decode()}
+    carried = {"few": FEW, "start": start, "defaults": {"training": usual}, "packed": base64.b64encode(packed).decode()}
     return ExplorerPage(_single_page(carried), height)
 
 
@@ -144,6 +151,16 @@ def _analysed(case: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield f"data/{part} {case['name']} {curve}", _answered(f"data/{part}", body | {"series": curve})
 
 
+def _collectives() -> Iterator[tuple[str, Any]]:
+    """Every collective of the page, with its key there."""
+    for operation, network, ranks, size in itertools.product(Operation, *FEW.values()):
+        request = {"operation": operation, "network": network, "ranks": ranks, "bytes": size}
+        yield (
+            f"mechanisms/collectives {operation} {network} {ranks} {size}",
+            _answered("mechanisms/collectives", request),
+        )
+
+
 def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:
     """The answer of the server's own question; a refusal is kept in its words."""
     _, content = answer(question, json.dumps(body).encode())
@@ -153,14 +170,19 @@ def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:
 
 def _single_page(carried: dict[str, Any], root: str = "app.js") -> str:
     """The page with its data inside; it may load nothing from anywhere."""
-    data = json.dumps(carried).replace("<", "\\u003c")  # no text of a study can end the script
-    body = _asset("index.html")
+    data = json.dumps(carried).replace("<", "\\u003c")  # no text of a study can end its element
+    style, script, body = stylesheet() + _asset("app.css"), bundle(root), _asset("index.html")
     return PAGE.format(
-        policy=POLICY,
-        style=stylesheet() + _asset("app.css"),
+        policy=POLICY.format(script=_source(script), style=_source(style)),
+        style=style,
         body=body[body.index("<body>") : body.index("</html>")].strip(),
-        scripts=f"<script>globalThis.SCALECURVE = {data};</script>\n<script>{bundle(root)}</script>",
+        scripts=f'<script type="application/json" id="carried">{data}</script>\n<script>{script}</script>',
     )
+
+
+def _source(text: str) -> str:
+    """The one script or stylesheet that a policy lets into the page, by its digest."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _asset(name: str) -> str:

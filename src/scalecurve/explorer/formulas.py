@@ -1,25 +1,22 @@
-"""The module laws.js of the page, made from the term table: laws, the training ceiling and networks compute there."""
+"""The module laws.js of the page, made from the term table: laws and the training ceiling compute there."""
 
 from __future__ import annotations
 
 import json
 
-from scalecurve.hardware.networks import network
 from scalecurve.laws import ceiling, every_law
 
 NETWORKS = ("nvlink+ib400", "nvlink3+ib200", "nvlink5+ib800", "ib100", "ib400", "eth10", "eth25", "nvlink")
 
 
 def laws_script() -> str:
-    """T(K)/T(1) of every law that JavaScript can compute, its formula in words, the networks of the page with the
-    latency and slope of their protocols, and the training ceiling."""
+    """T(K)/T(1) of every law that JavaScript can compute, its formula in words, and the training ceiling."""
     known = {law.name: law.time_ratio for law in every_law() if law.time_ratio.javascript}
     lines = [
         f'  "{name}": (/** @type {{any}} */ {{ {", ".join(sorted(ratio.names | {"K"}))} }}) => {ratio.javascript},'
         for name, ratio in known.items()
     ]
     words = json.dumps({name: ratio.words for name, ratio in known.items()})
-    networks = json.dumps({name: network(name).to_dict() for name in NETWORKS})
     return "\n".join(
         [
             "// @ts-check",
@@ -29,8 +26,6 @@ def laws_script() -> str:
             "};",
             "/** @type {Record<string, string>} */",
             f"export const WORDS = {words};",
-            "/** @type {Record<string, any>} */",
-            f"export const NETWORKS = {networks};",
             ceiling.script(),
         ]
     )

@@ -171,8 +171,40 @@ def fit(
 ) -> Fits:
     """Laws ranked by predictive log density, with intervals at `level`.
 
-    `law` restricts to one or some; `weighting="absolute"` minimises plain squared errors of the values as measured;
-    `rng` draws the bootstrap behind the intervals.
+    Parameters
+    ----------
+    study
+        A study in any form that `load` takes.
+    regime
+        "strong" or "weak", for a study that does not state it.
+    law
+        The names of one law or some (default: all of the regime).
+    level
+        The level of intervals.
+    weighting
+        "relative", or "absolute" for plain squared errors of the values as measured.
+    rng
+        Draws the bootstrap behind the intervals.
+
+    Returns
+    -------
+    Fits
+        The laws with their parameters, the best first, and those that fit as well.
+
+    Raises
+    ------
+    InputError
+        The study cannot be read, or no law has this name.
+    Refused
+        The study has too few K for any law.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> times = {k: 100 * (0.05 + 0.95 / k) for k in (1, 2, 4, 8, 16)}
+    >>> [law] = sc.fit(times, regime="strong", law="amdahl").laws
+    >>> round(law.parameters["serial"].value, 3)
+    0.05
     """
     study = thinned(as_study(study, regime=regime))
     faults = []

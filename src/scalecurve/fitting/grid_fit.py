@@ -183,7 +183,33 @@ def fit_grid(
 ) -> GridFit:
     """T(N, K) of curves that differ in problem size, with intervals at `level`, and the N that holds each E of `hold`.
 
-    `studies` is a StudySet, a table with columns of K, size and time, or {size: {K: times}}.
+    Parameters
+    ----------
+    studies
+        A StudySet, a table with columns of K, size and time, or {size: {K: times}}.
+    regime
+        "strong" or "weak", for curves that do not state it.
+    level
+        The level of intervals.
+    hold
+        The efficiencies to hold; each gets the size that does.
+
+    Returns
+    -------
+    GridFit
+        The surface with its parameters, and the sizes that hold each efficiency.
+
+    Raises
+    ------
+    InputError
+        The curves cannot be read, or are too few for a surface.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> grid = {n: {k: n * (0.02 + 0.98 / k) + 2 for k in (1, 2, 4, 8)} for n in (100, 200, 400)}
+    >>> type(sc.fit_grid(grid, regime="strong")).__name__
+    'GridFit'
     """
     curves = as_study_set(studies, regime=regime)
     holds = tuple(sorted({float(own) for own in ((hold,) if isinstance(hold, float | int) else hold)}))

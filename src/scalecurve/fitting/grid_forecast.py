@@ -136,8 +136,39 @@ def forecast_grid(
 ) -> GridForecast:
     """T and E at each size and each K of `at` (default: the largest measured), with intervals at `level`.
 
-    Beyond 4 times the measured range a row is grey, beyond 16 times it is refused unless `extrapolate`.  `node_size`
-    overrides the studies' workers per node: K beyond a node have a term of whole nodes (`fitting.nodes`).
+    Parameters
+    ----------
+    studies
+        A StudySet, a table with columns of K, size and time, or {size: {K: times}}.
+    size
+        One size or some.
+    at
+        The K (default: the largest measured).
+    regime
+        "strong" or "weak", for curves that do not state it.
+    level
+        The level of intervals.
+    extrapolate
+        Whether rows beyond 16 times the measured range are given too; beyond 4 times a row is grey.
+    node_size
+        Workers of a node, over that of the studies: K beyond it have a term of whole nodes.
+
+    Returns
+    -------
+    GridForecast
+        A row for each size and K.
+
+    Raises
+    ------
+    InputError
+        The curves cannot be read, or a size or K is wrong.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> grid = {n: {k: n * (0.02 + 0.98 / k) + 2 for k in (1, 2, 4, 8)} for n in (100, 200, 400)}
+    >>> [(row.size, row.k) for row in sc.forecast_grid(grid, size=300, at=[8], regime="strong").rows]
+    [(300.0, 8)]
     """
     curves = as_study_set(studies, regime=regime)
     points = surface_points(curves)

@@ -264,12 +264,47 @@ def forecast(
 ) -> Forecast:
     """T (or throughput), S and E at the worker counts `at`: 16, [16, 32] or "16..64".
 
-    Without `at`, at 2 and 4 times the largest measured K.  `level` is that of the intervals.  Rows beyond 16 times the
-    largest measured K are refused unless `extrapolate`.  `node_size` overrides the study's workers per node, `cores` is
-    the number of cores all workers share, `serial` the share of T(1) that a profile found serial (no K gains more than
-    Amdahl's law allows with it), `kind` ("strong", "weak", "collective") overrides the panel, `domain` names
-    the published curves that `standing` compares with.  `like` holds siblings measured further: other sizes, machines
-    or versions of this study.  `explain` adds why: experts, features and the published curves most alike.
+    Parameters
+    ----------
+    study
+        A study in any form that `load` takes.
+    at
+        The K: 16, [16, 32] or "16..64" (default: 2 and 4 times the largest measured).
+    regime
+        "strong" or "weak", for a study that does not state it.
+    level
+        The level of intervals.
+    extrapolate
+        Whether rows beyond 16 times the largest measured K are given too.
+    node_size, cores
+        Workers of a node, over that of the study; the cores that all workers share.
+    serial
+        The share of T(1) that a profile found serial: no K gains more than Amdahl's law allows with it.
+    like
+        Siblings measured further: other sizes, machines or versions of this study.
+    kind, domain
+        "strong", "weak" or "collective" over that of the study; the published curves that `standing` compares with.
+    explain
+        Whether to add why: experts, features and the published curves most alike.
+    calibration
+        What the experts are weighed by (default: the one that is shipped).
+
+    Returns
+    -------
+    Forecast
+        A row for each K; one too far away has no numbers.
+
+    Raises
+    ------
+    InputError
+        The study cannot be read, or a setting is wrong.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> (row,) = sc.forecast({1: 100.0, 2: 53.0, 4: 29.5, 8: 18.0}, 16, regime="strong").rows
+    >>> row.k, row.low < row.value < row.high
+    (16, True)
     """
     learned = calibration or shipped()
     workers = _checked(at, level, learned, faults_of_knowledge(node_size, cores, serial))

@@ -14,6 +14,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
 from scalecurve.formats.columns import as_count
 from scalecurve.formats.headers import k_unit_of, worker_unit
+from scalecurve.formats.headings import words
 from scalecurve.formats.reading import Point, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.patterns import Span, spans_of
@@ -21,6 +22,7 @@ from scalecurve.study import Quantity, RunStatus
 
 MOST_LISTED = 20
 MOST_CURVES = 200
+FILE = ""  # the field that is the words of a file's name
 # Where several fields rise together, the one that names the finest worker is K.
 PREFERRED = ("gpus", "ranks", "processes", "workers", "threads", "cores", "nodes")
 
@@ -187,23 +189,37 @@ def narrow_series(points: Sequence[FilePoint], series: str | None) -> list[FileP
 def place_points(points: Sequence[FilePoint], workers: WorkerCounts) -> list[PlacedPoint]:
     """Every point that has a K, with the name of its curve: its series and the parameters that vary at one K.
 
-    A parameter with several values at one K of one series is another problem, not another observation.
+    A parameter with several values at one K of one series is another problem, not another observation; so are other
+    words in the name of the file or of the report.
     """
     values: dict[tuple[str, str, int | None], str] = {}
     telling: dict[str, None] = {}
-    for i, (point, _) in enumerate(points):
-        for name, value in point.fields.items():
-            key = (name, point.series, workers.k[i])
-            if name != workers.field and values.setdefault(key, str(value)) != str(value):
+    names = {source.name: words(source.name).split() for _, source in points}
+    common = set.intersection(*(set(own) for own in names.values())) if names else set()
+    own_words = {name: " ".join(word for word in own if word not in common) for name, own in names.items()}
+    told = [_told(point, own_words[source.name], workers) for point, source in points]
+    for (point, _), fields, k in zip(points, told, workers.k, strict=True):
+        for name, value in fields.items():
+            if values.setdefault((name, point.series, k), value) != value:
                 telling[name] = None
     placed = []
     for i, (point, source) in enumerate(points):
         k = workers.k[i]
         if k is not None:
             name = workers.labels[i] if workers.labels is not None else point.series
-            parts = [name, *(f"{field}={point.fields[field]}" for field in telling if field in point.fields)]
+            parts = [name, *(_part(field, told[i][field]) for field in telling if field in told[i])]
             placed.append(PlacedPoint(k, " ".join(part for part in parts if part), point, source))
     return placed
+
+
+def _told(point: Point, name: str, workers: WorkerCounts) -> dict[str, str]:
+    """What tells a point from others at its K: its parameters but K, and the words of its file's `name`."""
+    fields = {name: str(value) for name, value in point.fields.items() if name != workers.field}
+    return fields if point.launch is not None else fields | {FILE: name}
+
+
+def _part(field: str, value: str) -> str:
+    return value if field == FILE else f"{field}={value}"
 
 
 def choose_curves(

@@ -8,7 +8,6 @@ packages (entry points of the group `scalecurve.readers`) are asked before the p
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +26,6 @@ from scalecurve.formats.source import Source
 STUDY, PLAIN, ROWS = "scalecurve study", "plain table", "JSON rows"
 ANY_TEXT = ("",)
 GROUP = "scalecurve.readers"
-_NUMBER = re.compile(r"\d+")
 GENERAL = 2  # readers of study results that take any JSON rows or any text
 
 
@@ -101,7 +99,7 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.microbenchmarks", "DOTNET", json=True),
         ReaderEntry("results.system_tools", "TIME", marks=("Command being timed",)),
         ReaderEntry("results.system_tools", "PERF", marks=("task-clock", "cpu-clock", "duration_time", "cycles")),
-        ReaderEntry("results.logs", "SYSBENCH", marks=("sysbench ",)),
+        ReaderEntry("results.logs", "SYSBENCH", marks=("sysbench ", "Running the test with")),
         ReaderEntry("results.system_tools", "FIO", json=True),
         ReaderEntry("results.logs", "LAMMPS", marks=("LAMMPS", "Loop time of")),
         ReaderEntry("results.logs", "GROMACS", marks=("GROMACS",)),
@@ -109,7 +107,8 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.logs", "NAMD", marks=("Info: NAMD",)),
         ReaderEntry("results.logs", "HPL", marks=("T/V",)),
         ReaderEntry("results.logs", "HPCG", marks=("HPCG",)),
-        ReaderEntry("results.logs", "STREAM", marks=("Rate (MB/s)", "Rate MB/s")),
+        ReaderEntry("results.logs", "STREAM", marks=("Rate (MB/s)", "Rate MB/s", "MBytes/sec")),
+        ReaderEntry("results.logs", "FIO_PRINTED", marks=("fio-",)),
         ReaderEntry("results.logs", "NPB", marks=("Mop/s total",)),
         ReaderEntry("results.logs", "IOR", marks=("IOR-",)),
         ReaderEntry("results.logs", "MDTEST", marks=("mdtest-",)),
@@ -174,19 +173,25 @@ class Detection:
         return self.reader.title
 
     def reports(self) -> list[Detection]:
-        """Each report of a file that holds several of one tool; what a loop wrote above each is a part of its name."""
-        text = self.source.text if self.reader.begins is not None else ""
-        starts = [match.start() for match in self.reader.begins.finditer(text)] if self.reader.begins else []
+        """Each report of a file that holds several of one tool, with what a loop wrote above each.
+
+        That line is a part of the report's name, for --k-from and to tell curves apart.
+        """
+        begins, ends = self.reader.begins, self.reader.ends
+        text = self.source.text if begins is not None else ""
+        starts = [match.start() for match in begins.finditer(text)] if begins else []
         if len(starts) < 2:
             return [self]
-        pieces = [text[a:b] for a, b in pairwise([*starts, len(text)])]
-        above = [_last_line(piece) for piece in (text[: starts[0]], *pieces[:-1])]
-        is_of_loop = all(above) and len({_NUMBER.sub("#", line) for line in above}) == 1  # n = 2, n = 4
-        names = [f"{self.source.name}: {line}" if is_of_loop else self.source.name for line in above]
-        pieces[0] = text[: starts[0]] + pieces[0]
-        return [
-            replace(self, source=Source(name, raw=piece.encode())) for name, piece in zip(names, pieces, strict=True)
-        ]
+        from scalecurve.formats import headings  # a table has none
+
+        finals = [place.end() for place in ends.finditer(text)] if ends else []
+        cuts = [max([a, *(place for place in finals if a < place <= b)]) for a, b in pairwise(starts)]
+        cuts = [b if cut == a else cut for cut, (a, b) in zip(cuts, pairwise(starts), strict=True)]
+        lines = headings.above(text, starts, cuts)
+        cuts = [min(cut, line.begin) for cut, line in zip(cuts, lines[1:], strict=True)]
+        names = [f"{self.source.name}: {line.text}" if line.text else self.source.name for line in lines]
+        pieces = (text[a:b].encode() for a, b in pairwise([0, *cuts, len(text)]))
+        return [replace(self, source=Source(name, raw=piece)) for name, piece in zip(names, pieces, strict=True)]
 
     def read(self, options: ReadOptions) -> Any:
         """What the file holds; an error of the reader gets the name of the file."""
@@ -221,11 +226,6 @@ class Detection:
             if evidence is not None:
                 others.append(f"{reader.title}: {evidence}")
         return tuple(others)
-
-
-def _last_line(text: str) -> str:
-    """The last line that is not empty, short enough for a name."""
-    return next((line.strip() for line in reversed(text[-1000:].splitlines()) if line.strip()), "")[:60]
 
 
 def detect(source: Source, kind: FileKind = FileKind.RESULTS) -> Detection:

@@ -129,7 +129,7 @@ class Header:
     def is_part(self) -> bool:
         """Whether it holds a time that is not the whole of a run: idle, waiting, queued; or a moment."""
         is_moment = self.says("moment") and not self.says("whole", "finished_in")  # finished in 3 s
-        return self.says("part") or is_moment
+        return (self.says("part") and not self.says("with")) or is_moment
 
     @property
     def is_count(self) -> bool:
@@ -163,7 +163,7 @@ class Header:
 @lru_cache(maxsize=4096)
 def unit_of(text: str) -> ValueColumn | None:
     """The time or rate that a unit alone means: ms, s/step, img/s, tokens/s/GPU, ns/day; None for anything else."""
-    plain = text.strip().lower().replace("μ", "µ").rstrip(".")
+    plain = text.strip().lower().replace("μ", "µ").replace("(s)", "s").rstrip(".")
     if not plain.isascii():
         plain = in_english(plain)
     if plain in TIME_UNITS:
@@ -240,7 +240,7 @@ def _without_clock(text: str) -> tuple[str, float | None]:
 def _unit_among(words: tuple[str, ...], english: str) -> tuple[ValueColumn | None, tuple[str, ...]]:
     """The unit of time that is the last word, or the only one among them; and the words without it."""
     last = words[-1] if words else ""
-    stands_alone = len(words) > 1 or last not in ("h", "day", "hour", "minute", "second")
+    stands_alone = len(words) > 1 or last not in ("h", "day", "days", "hour", "minute", "second")
     if last in TIME_UNITS and english != "S" and stands_alone:  # S is the speedup
         return ValueColumn(Quantity.SECONDS, TIME_UNITS[last], "s"), words[:-1]
     within = [word for word in words if len(word) > 1 and word in TIME_UNITS and word not in ("min", "day", "second")]
@@ -255,7 +255,7 @@ def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
     left, slash, last = text.rpartition("/")
     if slash and (unit := unit_of(last)) is not None and set(words_of(left)) & WORDS["time"]:
         return left, unit, None  # time/s as physicists write it
-    if (whole := unit_of(text)) is not None and text.lower() != "min" and text != "S":
+    if (whole := unit_of(text)) is not None and text.lower() not in ("min", "day", "days") and text != "S":
         return text if whole.quantity is not Quantity.SECONDS else "", whole, None
     if match := pattern("headers.bracket").search(text):
         inside, left = match["inside"].strip(), text[: match.start()]

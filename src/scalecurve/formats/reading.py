@@ -130,7 +130,8 @@ class Reader(Generic[Output]):
     """A format.  `recognise` gives the evidence that a file is of it, or None; `read` gives what the file holds.
 
     `begins` matches the line with which each report of the tool begins: a loop over K may write them all to one file,
-    and each is read as a file of its own.  `damage` are the errors that a damaged file can cause in `read`;
+    and each is read as a file of its own; `ends` matches its last lines, where the tool says something above `begins`.
+    `damage` are the errors that a damaged file can cause in `read`;
     any other is a fault of ours.
     """
 
@@ -140,6 +141,7 @@ class Reader(Generic[Output]):
     read: Callable[[Source, ReadOptions], Output]
     note: FormatNote | None = None
     begins: re.Pattern[str] | None = None
+    ends: re.Pattern[str] | None = None
     damage: tuple[type[Exception], ...] = DAMAGE
 
 

@@ -2,7 +2,8 @@
 
 A row has a `title`, the `note` of docs/reference/formats.md, and how the tool is recognised: `find` are patterns that
 all occur in the text, `keys` names at the top of its JSON, `first` names in the first record below a key.  `begins` is
-the first line of a report.  `said` becomes the Reading: k_origin, k_unit, warmup, setup, assumed, missing.
+the first line of a report, `ends` its last lines where the tool says something above `begins`.  `said` becomes the
+Reading: k_origin, k_unit, warmup, setup, assumed, missing.
 
 A tool whose observations need code has a function that yields Points, Findings, and mappings of what else is said.
 A log needs none: `log_points` reads it by its row alone.  JSON is read as the lines `results.0.mean = 1.5`.
@@ -50,6 +51,7 @@ Row = Mapping[str, Any]
 Yielded = Point | Finding | Mapping[str, Any]
 Function = Callable[[Source, ReadOptions], Iterable[Yielded]]
 MOST_LINES = 200_000
+PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _LINE = re.compile(r"(\A|[(|])\^(?:\\s([*+]))?")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -64,7 +66,7 @@ def pattern(text: str) -> re.Pattern[str]:
     """A pattern of a row; `^` and `$` are the ends of a line, which may be indented or quoted."""
 
     def margin(match: re.Match[str]) -> str:
-        return f"{match[1]}^" + (rf"[\s>]{match[2]}" if match[2] else r"[ \t>]*")
+        return f"{match[1]}^" + (rf"[\s>]{match[2]}" if match[2] else r"(?:[\w./-]+:(?!\s))?[ \t>]*")
 
     return re.compile(_LINE.sub(margin, text), re.MULTILINE)
 
@@ -83,8 +85,8 @@ def reader(name: str, read: Callable[[Source, ReadOptions], Any]) -> Reader[Any]
     """A reader with the title, note and marks of its row."""
     row = _rows()[name]
     note = FormatNote(**row["note"]) if "note" in row else None
-    begins = pattern(row["begins"]) if "begins" in row else None
-    return Reader(row.get("name", name), row["title"], lambda source: _evidence(row, source), read, note, begins)
+    begins, ends = (pattern(row[key]) if key in row else None for key in ("begins", "ends"))
+    return Reader(row.get("name", name), row["title"], lambda source: _evidence(row, source), read, note, begins, ends)
 
 
 def row_of(name: str) -> Row:
@@ -179,11 +181,11 @@ def log_points(name: str, source: Source, options: ReadOptions) -> Iterator[Yiel
     if not runs:
         raise FormatError(Fault(row.get("empty", "no result; the output may be cut short"), remedy=row.get("remedy")))
     longest = _longest(runs, row.get("longest"), options)
-    if longest is not None and len(runs) > 1:
+    if len(longest) < len(runs):
         yield {"assumed": (f"the run of most {row['longest']} of {len(runs)} in the log",)}
-    several = "longest" in row and longest is None and len(runs) > 1
-    for number, run in enumerate(runs if longest is None else [longest], 1):
-        yield from (replace(point, series=f"run {number}") for point in run) if several else run
+    numbered = "longest" in row and len({run[0].k for run in longest}) < len(longest)
+    for number, run in enumerate(longest, 1):
+        yield from (replace(point, series=f"run {number}") for point in run) if numbered else run
 
 
 def _remarks(row: Row, text: str) -> Iterator[Finding]:
@@ -207,12 +209,18 @@ def _blocks(row: Row, text: str) -> list[str]:
     return [text[a:b] for a, b in pairwise([0, *places, len(text)])]
 
 
-def _longest(runs: list[list[Point]], name: str | None, options: ReadOptions) -> list[Point] | None:
-    """The run in which the number of that name is largest; None where two are as long, or the user names one."""
+def _longest(runs: list[list[Point]], name: str | None, options: ReadOptions) -> list[list[Point]]:
+    """The runs at each K in which the number of that name is largest; all where two are as long, or one is named."""
     if name is None or (options.series or "").startswith("run "):
-        return None
+        return runs
     sizes = [as_float(run[0].fields.get(name)) or 0.0 for run in runs]
-    return runs[sizes.index(max(sizes))] if sizes.count(max(sizes)) == 1 else None
+    kept = []
+    for k in dict.fromkeys(run[0].k for run in runs):
+        own = [(size, run) for size, run in zip(sizes, runs, strict=True) if run[0].k == k]
+        most = max(size for size, _ in own)
+        longest = [run for size, run in own if size == most]
+        kept += longest if len(longest) == 1 else [run for _, run in own]
+    return kept
 
 
 def _run(row: Row, text: str, file: str) -> Iterator[Point]:
@@ -236,7 +244,7 @@ def _run(row: Row, text: str, file: str) -> Iterator[Point]:
             series=row.get("series", "").format_map(_Words(said)).strip(),
             name=file,
             k=next((k for formula in row.get("k", ()) if (k := _count(formula, said)) is not None), None),
-            fields={name: number for name in row.get("fields", ()) if (number := _number(said.get(name))) is not None},
+            fields={name: _number(said[name]) or said[name] for name in row.get("fields", ()) if name in said},
             main=metric == main,
             **_meaning(spec),
         )
@@ -296,8 +304,13 @@ def spread(steps: list[float]) -> dict[str, Any]:
 
 
 def _of(match: re.Match[str]) -> float | None:
-    """The number that a match holds: its group `value`, or its first; 1e3, 12,345, 0:01:30 and 0.5 are numbers."""
-    return _number(match["value"] if "value" in match.re.groupindex else match[1])
+    """The number that a match holds: its group `value`, or its first; 1e3, 12,345, 0:01:30 and 0.5 are numbers.
+
+    A group `prefix` is k, M, G or T.
+    """
+    groups = match.groupdict()
+    number = _number(groups.get("value", match[1]))
+    return None if number is None else number * PREFIXES[groups.get("prefix", "")]
 
 
 def _number(value: Any) -> float | int | None:

@@ -82,10 +82,6 @@ class Accelerator:
     def fp8_peak(self) -> float | None:
         return self.peaks.get("fp8")
 
-    @property
-    def fp4_peak(self) -> float | None:
-        return self.peaks.get("fp4")
-
     def ceilings(self, precision: str) -> Ceilings:
         """The roofline: peak FLOP/s at this precision, and bytes/s of memory and network."""
         from scalecurve.laws.roofline import Ceilings

@@ -22,7 +22,29 @@ LAW_NAMES = tuple(SECTIONS)
 
 
 def law(name: str) -> Law:
-    """A law by name: `law("amdahl").speedup(64, serial=0.05)`."""
+    """A law by name.
+
+    Parameters
+    ----------
+    name
+        One of `laws.LAW_NAMES`, such as "amdahl", "usl" or "logcomm".
+
+    Returns
+    -------
+    Law
+        Its `time`, `work`, `speedup` and `efficiency` take one K or an array of them, and the law's parameters.
+
+    Raises
+    ------
+    InputError
+        No law has this name.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> round(sc.law("amdahl").speedup(64, serial=0.05), 2)
+    15.42
+    """
     key = str(name).lower().replace("_", "-")
     if key not in LAW_NAMES:
         raise InputError(Fault("unknown law", value=str(name), remedy=f"one of {', '.join(LAW_NAMES)}"))

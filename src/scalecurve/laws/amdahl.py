@@ -50,11 +50,6 @@ def check_efficiency(value: float) -> float:
     return value
 
 
-def scaled_from_serial(serial: float, k: float) -> float:
-    """Gustafson's f at K workers from Amdahl's s."""
-    return serial / (serial + (1.0 - serial) / k)
-
-
 def serial_from_scaled(serial_scaled: float, k: float) -> float:
     """Amdahl's s from Gustafson's f measured at K workers."""
     return serial_scaled / (serial_scaled + k * (1.0 - serial_scaled))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import compress
+from typing import Any, Self
 
 from scalecurve.document import MEASURE_NEXT, Answer, Block, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
@@ -46,6 +47,13 @@ class LawRow:
         extra = {"work": self.work, "largest_serial": self.largest_serial}
         return row | {name: value for name, value in extra.items() if value is not None}
 
+    def cells(self) -> list[str | None]:
+        """The row as printed."""
+        ratios = [None if value is None else _cell(value) for value in (self.time, self.speedup, self.efficiency)]
+        work = None if self.work is None else f"{self.work:.4g}"
+        share = None if self.largest_serial is None else f"{self.largest_serial:.6f}"
+        return [str(self.k), *ratios, work, share]
+
 
 @dataclass(frozen=True)
 class LawAnswer:
@@ -82,21 +90,26 @@ class LawCase:
             "answers": {answer.name: answer.value for answer in self.answers},
         }
 
+    def summary(self, labels: Sequence[str]) -> list[str | None]:
+        """The case as one row: regime, parameters, and its answers under these labels."""
+        texts = {answer.label: answer.text for answer in self.answers}
+        return [self.regime, *map(_number, self.parameters.values()), *map(texts.get, labels)]
+
+    def with_largest_serial(self, efficiency: float) -> Self:
+        """The case with the largest serial share that keeps this efficiency, in every row."""
+        rows = (replace(row, largest_serial=amdahl.serial_for(efficiency, row.k)) for row in self.rows)
+        return replace(self, rows=tuple(rows))
+
     def blocks(self) -> list[Block]:
         """The formula, the table and the answers."""
         title = self.title + (f", {self.regime} scaling" if self.regime else "")
         blocks: list[Block] = [Paragraph(f"{title}: {self.formula}" + (f"; {self.label}" if self.label else ""))]
         if self.rows:
-            with_work = any(row.work is not None for row in self.rows)
-            with_share = any(row.largest_serial is not None for row in self.rows)
-            lines: list[list[str | None]] = []
-            for row in self.rows:
-                cells = [None if value is None else _cell(value) for value in (row.time, row.speedup, row.efficiency)]
-                work = [None if row.work is None else f"{row.work:.4g}"] if with_work else []
-                share = [None if row.largest_serial is None else f"{row.largest_serial:.6f}"] if with_share else []
-                lines.append([str(row.k), *cells, *work, *share])
-            extra = [*(["work"] if with_work else []), *(["largest serial"] if with_share else [])]
-            blocks.append(table(["K", "T(K)", "S(K)", "E(K)", *extra], lines))
+            heads = ["K", "T(K)", "S(K)", "E(K)", "work", "largest serial"]
+            shown = [True] * 4 + [any(row.work is not None for row in self.rows)]
+            shown.append(any(row.largest_serial is not None for row in self.rows))
+            rows = [list(compress(row.cells(), shown)) for row in self.rows]
+            blocks.append(table(list(compress(heads, shown)), rows))
         if self.answers:
             blocks.append(Paragraph("\n".join(f"{answer.label}: {answer.text}" for answer in self.answers)))
         return blocks
@@ -181,14 +194,10 @@ class LawTable(Result):
         has_rows = any(case.rows for case in self.cases)
         if len(self.cases) == 1 or (len(self.cases) <= MOST_TABLES_SHOWN and has_rows):
             return Document(None, tuple(block for case in self.cases for block in case.blocks()))
-        regimes = ["regime"] if len({case.regime for case in self.cases}) > 1 else []
+        first = 0 if len({case.regime for case in self.cases}) > 1 else 1  # one regime needs no column
         labels = list(dict.fromkeys(answer.label for case in self.cases for answer in case.answers))
-        columns = [*regimes, *self.cases[0].parameters, *labels]
-        rows = []
-        for case in self.cases:
-            texts = {answer.label: answer.text for answer in case.answers}
-            own = [case.regime] if regimes else []
-            rows.append([*own, *map(_number, case.parameters.values()), *map(texts.get, labels)])
+        columns = ["regime", *self.cases[0].parameters, *labels][first:]
+        rows = [case.summary(labels)[first:] for case in self.cases]
         tables = tuple(block for case in self.cases for block in case.blocks()) if has_rows else ()
         formulas = dict.fromkeys(f"{case.title}: {case.formula}" for case in self.cases)
         answers = table(columns, rows, caption="\n".join(formulas))
@@ -228,41 +237,15 @@ def law_table(
     if name == "karp-flatt":
         return karp_flatt_table(counts, speedups or ())
     if name == "isoefficiency":
-        _same_names(name, options, ("serial", "comm"), ("growth",))
-        if hold is None:
-            raise InputError(Fault("parameter is missing", where="hold", remedy="the efficiency to hold"))
-        return isoefficiency_table(counts, **options, hold=hold, serial_share=serial_share)
+        growth = options.pop("growth", "log")
+        return isoefficiency_table(counts, options, hold, growth=growth, serial_share=serial_share)
     law = law_named(name)
     if name == "amdahl" and serial_for_efficiency is not None and "serial" not in options:
         return _largest_serial(counts, serial_for_efficiency)
-    required = [parameter.name for parameter in law.parameters if parameter.default is None]
-    _same_names(name, options, required, [p.name for p in law.parameters if p.default is not None])
-    cases = []
-    for each in _regimes(law, regime):
-        for case, values in _cases(each, counts, options):
-            answers = [*ANSWERS.get(each.name, _peak)(counts, each, values), *_lost(counts, each, values, below)]
-            top = next((answer.value for answer in answers if answer.name == "ceiling"), None)
-            if serial_for_efficiency is not None:
-                kept = (replace(r, largest_serial=amdahl.serial_for(serial_for_efficiency, r.k)) for r in case.rows)
-                case = replace(case, rows=tuple(kept))
-            shown = each.regime if each.name.removesuffix("-weak") + "-weak" in LAW_NAMES else None
-            cases.append(replace(case, answers=tuple(answers), ceiling=top, regime=shown))
+    cases = [case for each in _regimes(law, regime) for case in _cases(each, counts, options, below)]
+    if serial_for_efficiency is not None:
+        cases = [case.with_largest_serial(serial_for_efficiency) for case in cases]
     return LawTable(law=name.removesuffix("-weak"), cases=tuple(cases))
-
-
-def _same_names(name: str, options: Mapping[str, Any], required: Sequence[str], optional: Sequence[str]) -> None:
-    """Raise InputError with every parameter that the law does not have, and every one that is missing."""
-    remedy = f"it takes {', '.join([*required, *optional])}"
-    faults = [
-        Fault(f"{name} has no such parameter", where=key, remedy=remedy)
-        for key in options
-        if key not in (*required, *optional)
-    ]
-    if name == "amdahl":
-        remedy += ", or serial_for_efficiency"
-    faults += [Fault("parameter is missing", where=key, remedy=remedy) for key in required if key not in options]
-    if faults:
-        raise InputError(faults, subject=f"law {name}")
 
 
 def _regimes(law: Law, regime: str | None) -> list[Law]:
@@ -278,22 +261,32 @@ def _regimes(law: Law, regime: str | None) -> list[Law]:
 
 
 def _cases(
-    law: Law, workers: Sequence[int], parameters: Mapping[str, Numbers]
-) -> Iterator[tuple[LawCase, dict[str, float]]]:
-    """A case for every combination of parameter values, and these values."""
+    law: Law, workers: Sequence[int], parameters: Mapping[str, Numbers], below: float | None
+) -> Iterator[LawCase]:
+    """A case with its answers for every combination of parameter values."""
     axes = [value if isinstance(value, Iterable) else [value] for value in parameters.values()]
     sets = [dict(zip(parameters, values, strict=True)) for values in itertools.product(*axes)]
     if len(sets) > MOST_CASES:
         hint = f"at most {MOST_CASES} parameter sets at once"
         raise InputError(Fault("too many combinations", value=str(len(sets)), remedy=hint))
+    grows, has_both = law.work_ratio is not None, f"{law.name.removesuffix('-weak')}-weak" in LAW_NAMES
     for values in map(law.checked, sets):
         rows = []
         for k in workers:
             time, work = law.time(k, **values), law.work(k, **values)
-            grown = None if law.work_ratio is None else work
-            rows.append(LawRow(k=k, time=time, speedup=work / time, efficiency=work / time / k, work=grown))
-        grows = law.work_ratio is not None
-        yield LawCase(title=law.title, formula=law.formula, parameters=values, rows=tuple(rows), grows=grows), values
+            shown = work if grows else None
+            rows.append(LawRow(k=k, time=time, speedup=work / time, efficiency=work / time / k, work=shown))
+        answers = [*ANSWERS.get(law.name, _peak)(workers, law, values), *_lost(workers, law, values, below)]
+        yield LawCase(
+            title=law.title,
+            formula=law.formula,
+            parameters=values,
+            rows=tuple(rows),
+            answers=tuple(answers),
+            grows=grows,
+            ceiling=next((answer.value for answer in answers if answer.name == "ceiling"), None),
+            regime=law.regime if has_both else None,
+        )
 
 
 def _peak(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
@@ -416,44 +409,47 @@ def _largest_serial(workers: Sequence[int], efficiency: float) -> LawTable:
 
 
 def isoefficiency_table(
-    workers: Sequence[int], serial: float, comm: float, hold: float, *, growth: str = "log", serial_share: bool = False
+    workers: Sequence[int], terms: Mapping[str, Any], hold: float | None, *, growth: str, serial_share: bool
 ) -> LawTable:
     """Work per worker that holds an efficiency; with `serial_share`, the serial part is a share of the work."""
-    parameters = law_named("logcomm").checked({"serial": serial, "comm": comm})
+    if hold is None:
+        raise InputError(Fault("parameter is missing", where="hold", remedy="the efficiency to hold"))
+    parameters = law_named("logcomm").checked(terms)
+    serial, comm = parameters["serial"], parameters["comm"]
     amdahl.check_efficiency(hold)
     exchange = communication.growth_function(growth)
     least_work = communication.work_with_serial_share if serial_share else communication.work_per_worker
-    rows = []
-    for k in workers:
+
+    def row(k: int) -> LawRow:
         work = least_work(k, serial, comm, hold, growth)
         if work is None:
-            rows.append(LawRow(k=k, time=None, speedup=None, efficiency=None, work=None))
-            continue
+            return LawRow(k=k, time=None, speedup=None, efficiency=None)
         useful, lost = (work, serial * work * (k - 1)) if serial_share else (work + serial, 0.0)
         time = useful + lost + comm * exchange(k)
         efficiency = useful / time if time > 0 else 1.0
-        rows.append(LawRow(k=k, time=time, speedup=k * efficiency, efficiency=efficiency, work=work))
+        return LawRow(k=k, time=time, speedup=k * efficiency, efficiency=efficiency, work=work)
+
+    rows = [row(k) for k in workers]
     last = communication.last_k_with_serial_share(serial, hold) if serial_share else None
     missing = [row.k for row in rows if row.work is None]
-    answers: tuple[LawAnswer, ...] = ()
+    answers = []
     if last is not None:
         text = f"beyond K = {last:.4g} no amount of work holds E = {hold:g}: there is no isoefficiency function"
-        answers = (LawAnswer("last_k", "limit", last, text),)
+        answers = [LawAnswer("last_k", "limit", last, text)]
     elif missing:
         counts = ", ".join(map(str, missing))
         text = f"no amount of work holds E = {hold:g} at K = {counts}: communication always costs something"
-        answers = (LawAnswer("no_answer", "no answer", missing, text),)
+        answers = [LawAnswer("no_answer", "no answer", missing, text)]
     elif rows:
-        answers = (
-            LawAnswer("work_per_worker", f"work per worker at K = {rows[-1].k}", rows[-1].work, f"{rows[-1].work:.4g}"),
-        )
+        label, work = f"work per worker at K = {rows[-1].k}", rows[-1].work
+        answers = [LawAnswer("work_per_worker", label, work, f"{work:.4g}")]
     grown = "log2 K" if growth == "log" else "K"
     case = LawCase(
         title="Isoefficiency",
         formula=f"w(K) = c {grown}/(1/E - 1 - s (K-1))" if serial_share else f"w(K) = E/(1-E) c {grown} - s",
         parameters={**parameters, "hold": hold, "growth": growth},
         rows=tuple(rows),
-        answers=answers,
+        answers=tuple(answers),
         grows=True,
     )
     return LawTable(law="isoefficiency", cases=(case,))

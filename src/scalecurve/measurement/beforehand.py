@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,8 @@ def checked_settings(
     settings, faults = draft_of(raw)
     wrong = {str(fault.where).partition(".")[0] for fault in faults}
     if settings is not None:
-        rest = [*faults_beforehand(settings, world), *existing_output(settings, resume=resume, force=force)]
+        rest = [*faults_beforehand(settings, world), *faults_of_programs(settings)]
+        rest += existing_output(settings, resume=resume, force=force)
         faults += [fault for fault in rest if str(fault.where).partition(".")[0] not in wrong]
     if faults or settings is None:
         raise InputError(faults, subject=str(file or "measure"))
@@ -65,6 +68,26 @@ def faults_of_cores(settings: MeasureSettings, world: World) -> Iterator[Fault]:
         hint = "leave them out, or add --oversubscribe, which marks these points; load is --k-unit clients"
         each = f" with {threads} threads each" if threads > 1 else ""
         yield Fault(f"too few cores for K = {beyond}{each} ({cores} here)", where="workers", remedy=hint)
+
+
+def faults_of_programs(settings: MeasureSettings) -> Iterator[Fault]:
+    """Programs that the commands name and this machine lacks; one in a folder may be built by the set-up command."""
+    launcher, path = settings.launcher, settings.env.get("PATH", os.environ.get("PATH", os.defpath))
+    if launcher.name != "local" or launcher.wrap or launcher.prologue or settings.shell:
+        return
+    commands = [settings.filled(settings.command[:1], k) for k in settings.workers]
+    for word in dict.fromkeys(word for (word, *_) in (*commands, *(one.command for one in settings.baseline.values()))):
+        if "/" in word:
+            is_built = bool(settings.timing.setup_command)
+            found = is_built or os.access(os.path.join(settings.folder or "", word), os.X_OK)
+            names = [each.name for each in Path(settings.folder or "", word).parent.glob("*")]
+        else:
+            found = shutil.which(word, path=path) is not None
+            names = [name for place in path.split(os.pathsep) if os.path.isdir(place) for name in os.listdir(place)]
+        if not found:
+            near = get_close_matches(os.path.basename(word), names, n=1)
+            hint = f"did you mean {near[0]}?" if near else "check its name, the folder and PATH"
+            yield Fault("no such program here", where="command", value=word, remedy=hint)
 
 
 def existing_output(settings: MeasureSettings, *, resume: bool, force: bool) -> list[Fault]:

@@ -46,7 +46,7 @@ def build_study(
     header, entries = space.contents()
     runs = tuple(entry for entry in entries if isinstance(entry, Run))
     findings = [
-        *([say("interrupted")] if interrupted else ()),
+        *([say("interrupted", output=str(settings.output or space.output))] if interrupted else ()),
         *([pending_jobs(pending, space.output)] if pending else ()),
         *sameness_findings(runs, settings),
         *choose_baseline(runs, settings)[1],

@@ -24,8 +24,8 @@ from scalecurve.measurement.watchdog import below, relatives
 LOOK_AROUND_SECONDS = 0.5
 FIRST_LOOKS_SECONDS = (0.05, 0.15, 0.3)
 """The first looks at the processes of a run come sooner: a short job would be over."""
-PEER_LOOK = 3
-"""At this look the job has connected to the servers that it uses."""
+PEER_LOOKS = range(3, 16)
+"""At one of these looks the job has connected to the servers that it uses; later ones come ever more rarely."""
 KIB = 1024
 POWERCAP_ZONES = tuple(
     f"/sys/class/powercap/intel-rapl:{place}"
@@ -206,20 +206,21 @@ class Observer:
         if not roots:
             return
         self.looks += 1
-        if self.looks <= len(FIRST_LOOKS_SECONDS) + 1 or self._awaits_library():
+        asks = self.asks_peers and not self.peers and self.looks >= PEER_LOOKS.start
+        if self.looks <= len(FIRST_LOOKS_SECONDS) + 1 or self._looks_again(asks):
             tree = sorted({*roots, *below(roots)})
             workers = workers_below(tree)
             self.starter = self.starter or starter_among(tree)
             # Later looks know more: ranks are bound and load their library after they have started.
             if len(workers) >= len(self.workers) or any(worker.mpi_libraries for worker in workers):
                 self.workers = workers
-            if self.looks == PEER_LOOK and self.asks_peers:
+            if asks:
                 self.peers = peers_of(tree)
 
-    def _awaits_library(self) -> bool:
-        """Whether to look again for ranks that have not loaded MPI yet; true at looks 8, 16, 32 and so on."""
+    def _looks_again(self, asks_peers: bool) -> bool:
+        """Whether to look again for peers or for ranks that have not loaded MPI yet, late at looks 16, 32 and so on."""
         waits = self.starter is not None and not any(worker.mpi_libraries for worker in self.workers)
-        return waits and self.looks.bit_count() == 1
+        return (asks_peers and self.looks in PEER_LOOKS) or ((waits or asks_peers) and self.looks.bit_count() == 1)
 
     def facts(self, launches: Sequence[tuple[float, Sequence[Usage]]], own: float) -> list[dict[str, Any]]:
         """What this system tells of each launch, from its wall seconds and what its processes used; the rest is left

@@ -23,6 +23,10 @@ from scalecurve.measurement.schedule import repeats_needed
 from scalecurve.measurement.sentences import say
 from scalecurve.units import format_seconds
 
+UNTRIED = {
+    "ssh": "not tried: name the hosts ([launcher] hosts)",
+    "template": "not tried: tell it submit, status and cancel ([launcher.batch])",
+}
 QUANTUM_SECONDS = 0.002
 SLOW_FACTOR = 1.5
 NOISY = 0.05
@@ -106,7 +110,7 @@ def doctor(*, seconds: float = 2.0) -> Readiness:
 
 def examine(world: World, *, seconds: float) -> Readiness:
     """Ask every launcher what it lacks, read the machine and measure its noise."""
-    missing = {name: launcher_named(name).missing(world) for name in LAUNCHERS}
+    missing = {name: launcher_named(name).missing(world) or UNTRIED.get(name) for name in LAUNCHERS}
     machine, noise = machine_facts(world), measure_noise(seconds)
     spread, findings = noise.run_to_run, []
     if spread > NOISY:

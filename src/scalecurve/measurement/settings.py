@@ -180,7 +180,10 @@ class BatchSettings(SettingsSection):
     alive_pattern: str | None = None
     start: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
+    kind: Literal["Job", "JobSet", "PyTorchJob", "MPIJob"] = "Job"
     image: str | None = None
+    resources: dict[str, str | int] = {}
+    pod: dict[str, Any] = {}
     namespace: str | None = None
     poll: Seconds = 2.0
 
@@ -584,8 +587,13 @@ def section_at(name: str) -> type[SettingsSection]:
     return table
 
 
-def template() -> str:
-    """A commented study file with every option."""
+def template(given: Mapping[str, Any] | None = None) -> str:
+    """A commented study file with every option; those given, and those of the recipe of their launcher, are set."""
+    asked = merged({}, given or {})
+    launcher = asked.get("launcher", {})
+    batch, name = launcher.get("batch", {}), launcher.get("name")
+    recipes = tomllib.loads(files("scalecurve.measurement").joinpath("recipes.toml").read_text())
+    chosen = merged(recipes.get(name, {}), merged(recipes.get(batch.get("kind", name), {}), asked))
     lines = [
         "# A scaling study, for `scalecurve measure study.toml`.  A line that begins with `# name =` is an option with",
         "# its default or an example; remove the `# ` to use it.  A misspelt name is reported, not ignored.",
@@ -596,9 +604,26 @@ def template() -> str:
         name = ".".join(option.path[:-1])
         if name != table:
             table = name
-            lines += ["", f"# [{name}]".ljust(_COMMENT_COLUMN) + f"# {section_at(name).__doc__}"]
-        setting = f"{'' if option.live else '# '}{option.path[-1]} = {option.example}"
+            mark = "" if value_at(chosen, option.path[:-1]) else "# "
+            lines += ["", f"{mark}[{name}]".ljust(_COMMENT_COLUMN) + f"# {section_at(name).__doc__}"]
+        own = value_at(chosen, option.path)
+        is_set = option.live if own is None else True
+        setting = f"{'' if is_set else '# '}{option.path[-1]} = {option.example if own is None else as_toml(own)}"
         comment = f"# {option.text}" if option.text else ""
         whole = f"{setting.ljust(_COMMENT_COLUMN - 1)} {comment}".rstrip()
         lines += [whole] if len(whole) <= _LINE else [comment, setting]
     return "\n".join(lines) + "\n"
+
+
+def value_at(table: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """The value at a path through tables; None where there is none."""
+    for name in path:
+        table = table.get(name, {}) if isinstance(table, Mapping) else {}
+    return None if table == {} else table
+
+
+def as_toml(value: Any) -> str:
+    """A value as a line of TOML holds it."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(name)} = {as_toml(own)}" for name, own in value.items()) + " }"
+    return json.dumps(list(value) if isinstance(value, tuple) else value)

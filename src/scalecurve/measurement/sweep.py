@@ -28,7 +28,7 @@ from scalecurve.measurement.masking import scrubbed
 from scalecurve.measurement.observation import counts_energy
 from scalecurve.measurement.ports import PENDING, Command, Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.processes import WatchdogLost
-from scalecurve.measurement.schedule import Planned, SweepPoint, points_of, runs_to_make
+from scalecurve.measurement.schedule import Planned, SweepPoint, launches_asked, points_of, runs_to_make
 from scalecurve.measurement.servers import Servers, used_between
 from scalecurve.measurement.settings import MeasureKeywords, MeasureSettings
 from scalecurve.measurement.size_evidence import SizeCheck, SizeRefused
@@ -42,9 +42,9 @@ FAILURES_ALIKE = 3
 """After so many failures in one way, and no time, the next launch would fail too."""
 LOAD_SECONDS = 1.0
 """The display reads the load this often."""
-AHEAD_SECONDS = 0.04
+AHEAD_SECONDS = 0.1
 """So many seconds of launches are made at once; a longer launch does not feel what is done between two."""
-MOST_AHEAD = 32
+MOST_AHEAD = 128
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, and how schedulers and closed terminals end a job."""
 
@@ -251,8 +251,9 @@ def run_sweep(
             raise
         except (KeyboardInterrupt, WatchdogLost) as end:
             save(build_study(settings, space, world, interrupted=True), output)
-            if isinstance(end, WatchdogLost):
-                raise WatchdogLost(f"{end}; {output} holds what was complete: continue with --resume") from None
+            made, place = sum(row.timed for row in journal.made.rows.values()), settings.output or output
+            there = f"{place} holds {made} of {launches_asked(settings)} launches"
+            end.args = (f"{end or 'interrupted'}; {there}: continue with `scalecurve measure --resume {place}`",)
             raise
         return saved(journal, world)
 
@@ -303,7 +304,7 @@ class _SweepUnderWay:
 
     def __post_init__(self) -> None:
         self.sizes = SizeCheck(self.settings, self.world)
-        self.total = (self.settings.repeats + self.settings.warmup_launches) * len(points_of(self.settings))
+        self.total = launches_asked(self.settings)
         if self.settings.axes is not None:
             from scalecurve.measurement.axes import cell_name
 

@@ -337,19 +337,21 @@ def disturbed(record: Record) -> Iterable[Finding]:
             yield say("busy-machine", runs=single, launches=len(record.good))
         return
     points = sorted(rows)
-    waits_elsewhere = settings.serves or any(run.observed.get("talks_to") for run in record.runs)
-    quiet = {} if waits_elsewhere else quiet_rows(record.good, settings)  # how a server waited is not known
+    asks_server = settings.serves or settings.k_is_load or any(run.observed.get("talks_to") for run in record.runs)
+    quiet = {} if asks_server else quiet_rows(record.good, settings)  # how a server waited is not known
     shares = quiet_efficiency(quiet, settings)
     unit = (settings.timing.rate_unit or "per second") if settings.timing.measures_rate else ""
     told = [quiet[point.k] for point in points if point.role == SCALING and point.k in quiet]
     words = "; ".join(_quiet_words(row, shares.get(row.k), unit) for row in told)
     names = unnamed_servers(record)
+    hint = "name the server with --serves where it is on this machine; or " if settings.k_is_load else ""
+    hint = "" if settings.serves else hint
     yield say(
         "disturbed",
         foreign_cores=max(rows.values()),
         points=", ".join(point.name for point in points),
         bounds=f". On a quiet machine: {words}." if told else ": what they cost cannot be said.",
-        serves=f"make {', '.join(names)} part of the job with --serves {','.join(names)}; or " if names else "",
+        serves=f"make {', '.join(names)} part of the job with --serves {','.join(names)}; or " if names else hint,
         k=sorted({point.k for point in points}),
         limit=limit,
         quiet={row.k: [row.low, row.high] for row in told},

@@ -187,6 +187,11 @@ class StepRow(JsonRecord):
         return self.compute + self.communication
 
     @property
+    def exceeds(self) -> bool:
+        """Whether communication takes longer than compute."""
+        return self.communication > self.compute
+
+    @property
     def comm_frac(self) -> float:
         return self.communication / self.compute
 
@@ -261,22 +266,17 @@ def training_step_cost(
         remedy = "give the time of a step on one worker"
         raise InputError(Fault("the compute time is not above 0", value=f"{compute:g}", remedy=remedy))
     counts, wires = as_workers(ranks), _network(network, per_node, adapters, gamma)
-    rows: list[StepRow] = []
-    exceeds_at = None
-    for k in counts:
+
+    def step(k: int) -> StepRow:
         own = compute / k if regime == "strong" else compute
-        rows.append(StepRow(workers=k, compute=own, communication=best(Operation.ALLREDUCE, k, vector, wires).seconds))
-        if exceeds_at is None and rows[-1].communication > own:  # the exact K lies after the last listed K that is fine
-            between = range(counts[len(rows) - 2] + 1 if len(rows) > 1 else k, k)
-            exceeds_at = next(
-                (
-                    p
-                    for p in between
-                    if best(Operation.ALLREDUCE, p, vector, wires).seconds
-                    > (compute / p if regime == "strong" else compute)
-                ),
-                k,
-            )
+        return StepRow(workers=k, compute=own, communication=best(Operation.ALLREDUCE, k, vector, wires).seconds)
+
+    rows = [step(k) for k in counts]
+    place = next((i for i, row in enumerate(rows) if row.exceeds), None)
+    exceeds_at = None
+    if place is not None:  # the exact K lies after the last listed K that is fine
+        between = range(counts[place - 1] + 1 if place else counts[0], counts[place])
+        exceeds_at = next((k for k in between if step(k).exceeds), counts[place])
     terms, error = _terms(rows)
     return StepCost(
         regime=regime, rows=tuple(rows), exceeds_at=exceeds_at, terms=terms, term_error=error, network=wires

@@ -65,6 +65,15 @@ class Percentile(JsonRecord):
     def name(self) -> str:
         return percentile_name(self.share)
 
+    def cells(self) -> list[Cell | str | None]:
+        """Name, value and interval, or what it would need."""
+        if self.below is not None:
+            return [self.name, Cell(str(self), "warn"), Cell("the clock's resolution", "muted")]
+        if self.estimate is None:
+            return [self.name, Cell(str(self), "warn"), Cell(f"needs {self.needed:,}", "muted")]
+        low, high = self.estimate.low, self.estimate.high
+        return [self.name, str(self), None if low is None or high is None else format_seconds_range(low, high, " .. ")]
+
     def __str__(self) -> str:
         if self.below is not None:
             return f"below {format_seconds(self.below)}" if self.below > 0 else "below the clock's resolution"
@@ -257,20 +266,9 @@ class LatencySummary(Result):
             parts.append(f"goodput {self.goodput:.4g}/s within {format_seconds(self.slo)}")
         columns: list[Column | str] = [Column("percentile", "left"), "latency", "95 % interval"]
         columns += ["corrected"] if self.corrected else []
-        rows = []
-        for i, item in enumerate(self.percentiles):
-            cells: list[Cell | str | None] = [item.name, Cell(str(item), "warn")]
-            if item.below is not None:
-                cells.append(Cell("the clock's resolution", "muted"))
-            elif item.estimate is None:
-                cells.append(Cell(f"needs {item.needed:,}", "muted"))
-            else:
-                low, high = item.estimate.low, item.estimate.high
-                interval = None if low is None or high is None else format_seconds_range(low, high, " .. ")
-                cells[1:] = [str(item), interval]
-            if self.corrected:
-                cells.append(str(self.corrected[i]))
-            rows.append(cells)
+        rows = [item.cells() for item in self.percentiles]
+        for row, item in zip(rows, self.corrected or (), strict=bool(self.corrected)):
+            row.append(str(item))
         return Document(record.name, (Paragraph(", ".join(parts)), table(columns, rows), FindingList(self.findings)))
 
 
@@ -281,31 +279,36 @@ def summarise_latency(
     if slo is not None and not slo > 0:
         raise InputError(Fault("the SLO is not a positive time", value=f"{slo:g}", remedy="give a time such as 50ms"))
     histogram, findings = record.histogram, [*record.findings, *clock_findings(record), *omission_findings(record)]
-    fixed, quantiles = None, []
+    fixed = None
     goodput = None if slo is None else record.goodput(slo)
     if histogram is not None:
-        quantiles = list(percentiles(histogram, shares))
+        quantiles = percentiles(histogram, shares)
         if record.intended_rate and omits(record):
             fixed = percentiles(corrected(histogram, 1 / record.intended_rate), shares)
     else:
         names = ", ".join(percentile_name(share) for share in record.stated)
         text = f"the tool states percentiles only ({names}): they have no interval and cannot be merged with others"
         findings.append(info("stated-percentiles", text, remedy="let it write its histogram or samples"))
-        for share, seconds in sorted(record.stated.items()):  # none where the tool itself had too few samples
-            needed = samples_needed(share) if 0 < share < 1 else 1
-            enough = record.count is None or record.count >= needed
-            estimate = Estimate(seconds, method=f"as printed by {record.provenance.tool}") if enough else None
-            below = 0.0 if enough and seconds <= 0 else None
-            estimate = None if below is not None else estimate
-            quantiles.append(Percentile(share=share, estimate=estimate, needed=needed, below=below))
+        quantiles = tuple(_stated(record, share) for share in sorted(record.stated))
     return LatencySummary(
         record=record,
-        percentiles=tuple(quantiles),
+        percentiles=quantiles,
         corrected=fixed,
         slo=slo,
         goodput=goodput,
         findings=tuple(findings),
     )
+
+
+def _stated(record: LatencyRecord, share: float) -> Percentile:
+    """A percentile as a tool printed it; absent where the tool itself had too few samples."""
+    seconds, needed = record.stated[share], samples_needed(share) if 0 < share < 1 else 1
+    if record.count is not None and record.count < needed:
+        return Percentile(share=share, estimate=None, needed=needed)
+    if seconds <= 0:
+        return Percentile(share=share, estimate=None, needed=needed, below=0.0)
+    estimate = Estimate(seconds, method=f"as printed by {record.provenance.tool}")
+    return Percentile(share=share, estimate=estimate, needed=needed)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -8,6 +8,7 @@ constant rate.  Both are shown beside the data and never replace it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -59,6 +60,15 @@ class LoadPoint(JsonRecord):
     @property
     def power(self) -> float:
         return self.throughput / self.mean
+
+    def cells(self, *, has_model: bool) -> list[Cell | str | None]:
+        """The row as printed."""
+        measured = [format_seconds(self.mean), str(self.p50), str(self.p99)]
+        models = ["unstable" if mean is None else format_seconds(mean) for mean in (self.mmc, self.kingman)]
+        errors = Cell(f"{self.errors:,}", "bad") if self.errors else "0" if self.errors == 0 else "-"
+        goodput = None if self.goodput is None else f"{self.goodput:.4g}"
+        rates = [f"{self.offered:.4g}", f"{self.throughput:.4g}"]
+        return [*rates, errors, *measured, *(models if has_model else ["-", "-"]), goodput]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -124,15 +134,7 @@ class LoadCurve(Result):
         columns: list[Column | str] = ["offered/s", "finished/s", "errors", "mean", "p50", "p99"]
         columns += [Column("M/M/c mean", meaning="the nearest queue beside the data")]
         columns += [Column("Kingman mean", meaning="Allen-Cunneen with the measured variation"), "goodput/s"]
-        rows = []
-        for point in self.points:
-            measured = [str(point.p50), str(point.p99)]
-            models = ["unstable" if mean is None else format_seconds(mean) for mean in (point.mmc, point.kingman)]
-            models = models if self.servers is not None else ["-", "-"]
-            rates = [f"{point.offered:.4g}", f"{point.throughput:.4g}"]
-            goodput = None if point.goodput is None else f"{point.goodput:.4g}"
-            errors = Cell(f"{point.errors:,}", "bad") if point.errors else "0" if point.errors == 0 else "-"
-            rows.append([*rates, errors, format_seconds(point.mean), *measured, *models, goodput])
+        rows = [point.cells(has_model=self.servers is not None) for point in self.points]
         lines = []
         if self.knee is not None:
             lines.append(f"knee at {self.knee:.4g}/s (largest throughput per mean latency)")
@@ -245,16 +247,15 @@ def _nearest_queue(loads: Sequence[tuple[LoadPoint, LatencyRecord]]) -> tuple[fl
         return None
     means = [(point.throughput, point.mean) for point, _ in loads]
     lightest, most = means[0][1], max(rate for rate, _ in means)
-    best, nearest = math.inf, (lightest, 1)
-    for service in (lightest * (0.5 + 0.01 * i) for i in range(54)):
-        for servers in range(1, min(MAX_SERVERS, 2 * math.ceil(most * lightest)) + 1):
-            misfit = 0.0
-            for rate, mean in means:
-                model = queueing.mmc_response(rate, 1 / service, servers)
-                misfit += UNSTABLE if model is None else abs(math.log(model / mean))
-            if misfit < best:
-                best, nearest = misfit, (service, servers)
-    return nearest
+    counts = range(1, min(MAX_SERVERS, 2 * math.ceil(most * lightest)) + 1)
+    tried = itertools.product((lightest * (0.5 + 0.01 * i) for i in range(54)), counts)
+
+    def misfit(queue: tuple[float, int]) -> float:
+        models = [queueing.mmc_response(rate, 1 / queue[0], queue[1]) for rate, _ in means]
+        pairs = zip(models, means, strict=True)
+        return sum(UNSTABLE if model is None else abs(math.log(model / mean)) for model, (_, mean) in pairs)
+
+    return min(tried, key=misfit)
 
 
 def _findings(points: Sequence[LoadPoint], *, failed: bool) -> list[Finding]:

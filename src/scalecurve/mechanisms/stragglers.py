@@ -256,25 +256,26 @@ def costs_at_end(
     if steps == 1:
         return [exact(value) for value in slowest]
     simulate = [k > 1 and not limit_holds(delays, k, steps) for k in workers]
-    count = min(MEANS, DRAWS // steps)
-    means = np.empty(0)  # sorted means of `steps` draws, in means of a step
-    if any(simulate) and count >= 2 * MEANS_PER_WORKER:
-        rows = max(1, BLOCK // steps)
-        parts = [
-            delays.draw(rng, (min(rows, count - start), steps)).mean(axis=1) / delays.mean
-            for start in range(0, count, rows)
-        ]
-        means = np.sort(np.concatenate(parts))
-    ends: list[Estimate | None] = []
-    for k, simulated in zip(workers, simulate, strict=True):
+    means = _sorted_means(delays, steps, rng) if any(simulate) else np.empty(0)
+
+    def end(k: int, simulated: bool) -> Estimate | None:
         if simulated:
-            ends.append(_simulated_end(delays, means, k) if len(means) >= k * MEANS_PER_WORKER else None)
-        elif k == 1 or delays.deviation is None:
-            ends.append(exact(1.0))
-        else:
-            spread = delays.deviation / delays.mean / math.sqrt(steps)
-            ends.append(Estimate(normal_maximum(k, spread), method="normal limit"))
-    return ends
+            return _simulated_end(delays, means, k) if len(means) >= k * MEANS_PER_WORKER else None
+        if k == 1 or delays.deviation is None:
+            return exact(1.0)
+        spread = delays.deviation / delays.mean / math.sqrt(steps)
+        return Estimate(normal_maximum(k, spread), method="normal limit")
+
+    return list(map(end, workers, simulate))
+
+
+def _sorted_means(delays: Delays, steps: int, rng: np.random.Generator) -> Floats:
+    """Means of `steps` draws in means of a step, rising; none where too many draws would be needed."""
+    count, rows = min(MEANS, DRAWS // steps), max(1, BLOCK // steps)
+    if count < 2 * MEANS_PER_WORKER:
+        return np.empty(0)
+    sizes = [(min(rows, count - start), steps) for start in range(0, count, rows)]
+    return np.sort(np.concatenate([delays.draw(rng, size).mean(axis=1) / delays.mean for size in sizes]))
 
 
 def limit_holds(delays: Delays, k: int, steps: int) -> bool:

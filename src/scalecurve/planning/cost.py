@@ -7,7 +7,6 @@ so the cheapest K is the most efficient one, and only a deadline or a value of t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,17 +37,21 @@ from scalecurve.planning.cost_rows import (
     price_rows,
     steps_between,
 )
-from scalecurve.planning.curve import HOUR, Kind, TimeCurve, Timed, time_curve
+from scalecurve.planning.curve import HOUR, TimeCurve, Timed, TimeSource, time_curve
 from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Tariff, format_amount, format_money
-from scalecurve.units import WorkersLike, as_number, format_interval, format_seconds, seconds_alike
+from scalecurve.units import WorkersLike, as_number, format_interval, format_seconds, positive_faults, seconds_alike
 from scalecurve.words import chance_words, unit_words, workers_text
 
 if TYPE_CHECKING:
     from scalecurve.forecasting.forecast import Forecast
 
 WORTH_PACKING = 1.1
-TONES: dict[Kind, Tone] = {Kind.FORECAST: "assumed", Kind.LAW: "assumed", Kind.PLANNED: "assumed"}
+TONES: dict[TimeSource, Tone] = {
+    TimeSource.FORECAST: "assumed",
+    TimeSource.LAW: "assumed",
+    TimeSource.PLANNED: "assumed",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +64,8 @@ class Goal:
     chance: float | None = None
 
     def __post_init__(self) -> None:
-        options = {"deadline": self.deadline, "budget": self.budget, "value of time": self.value_per_hour}
-        limits = {where: None if value is None else as_number(value, where) for where, value in options.items()}
-        faults = [
-            Fault("not above 0", where=where, value=f"{value:g}", remedy="give a positive number")
-            for where, value in limits.items()
-            if value is not None and not (math.isfinite(value) and value > 0)
-        ]
+        limits = {"deadline": self.deadline, "budget": self.budget, "value of time": self.value_per_hour}
+        faults = positive_faults(limits)
         if self.chance is not None and not 0 < self.chance < 1:
             faults.append(Fault("a probability lies between 0 and 1", where="chance", value=f"{self.chance:g}"))
         if faults:
@@ -124,7 +122,7 @@ class Cost(Result):
             if fastest.k != self.cheapest.k and self.cheapest.cost.value > 0:
                 faster = self.cheapest.elapsed.value / fastest.elapsed.value
                 dearer = fastest.cost.value / self.cheapest.cost.value
-                by = " (forecast)" if fastest.kind is Kind.FORECAST else ""
+                by = " (forecast)" if fastest.kind is TimeSource.FORECAST else ""
                 decision += (
                     f"; {workers_text(fastest.k, self.k_unit)}{by}: {faster:.3g}x as fast at {dearer:.3g}x the cost"
                 )
@@ -159,7 +157,7 @@ class Cost(Result):
         if is_open:
             middle = self.front[len(self.front) // 2].elapsed.value
             return f"`SAME --deadline {format_seconds(1.1 * middle).replace(' ', '')}` finds the K for a deadline"
-        if any(row.kind in (Kind.LAW, Kind.PLANNED) for row in self.rows):
+        if any(row.kind in (TimeSource.LAW, TimeSource.PLANNED) for row in self.rows):
             return f"measure T at two K: {MEASURE_NEXT}"
         return "`scalecurve next STUDY` says which run would narrow the times"
 
@@ -209,16 +207,12 @@ class Cost(Result):
             row = self.fastest_in_budget
             choice = "no K (see below)" if row is None else self._choice(row)
             yield f"Fastest within {format_money(goal.budget, currency)}: {choice}."
-        best = self.best_for_value
-        if best is not None and goal.value_per_hour is not None:
-            worth = f"{format_money(goal.value_per_hour, currency)} an hour"
-            larger = [row.k for row in self.rows if row.k > best.k]
-            beyond = (
-                f"from K = {larger[0]} on, more workers cost more than they save"
-                if larger
-                else "no larger K was priced"
-            )
-            yield f"At {worth} of waiting: {self._choice(best)}; {beyond}."
+        if self.best_for_value is not None and goal.value_per_hour is not None:
+            best = self.best_for_value
+            larger = next((row.k for row in self.rows if row.k > best.k), None)
+            beyond = f"from K = {larger} on, more workers cost more than they save"
+            worth = f"{format_money(goal.value_per_hour, currency)} an hour of waiting"
+            yield f"At {worth}: {self._choice(best)}; {beyond if larger else 'no larger K was priced'}."
 
     def _trade(self) -> str:
         """Whether each step up buys time with money."""
@@ -232,48 +226,54 @@ class Cost(Result):
         """`8 GPUs, 3.2 h, $120`."""
         side = f", {row.lanes} at a time" if row.lanes > 1 else ""
         total = format_money(row.cost.value, self.tariff.currency)
-        by = " (forecast)" if row.kind is Kind.FORECAST else ""
+        by = " (forecast)" if row.kind is TimeSource.FORECAST else ""
         elapsed = seconds_alike(one.elapsed.value for one in self.rows)(row.elapsed.value)
         return f"{workers_text(row.k, self.k_unit)}{side}, {elapsed}, {total}{by}"
 
     def _table(self) -> Table:
         """The columns that apply: intervals, lanes, the campaign, interruptions, the deadline and energy."""
-        currency, spot = self.tariff.currency, self.tariff.spot
+        currency, spot, unit = self.tariff.currency, self.tariff.spot, unit_words(self.k_unit)
         ranges = any(row.seconds.has_interval for row in self.rows)
-        packed, many = self.campaign.fleet is not None, self.campaign.jobs > 1 or self.campaign.fleet is not None
-        interrupted = spot is not None and spot.interruptions_per_hour > 0 and not many
-        timed, carbon = self.goal.deadline is not None, any(row.co2_grams is not None for row in self.rows)
-        columns: list[tuple[str | Column, bool]] = [
-            (f"K ({unit_words(self.k_unit)})", True), ("time/job", True),
-            (Column("interval", meaning="interval of the time", rank=1), ranges),
-            (f"{currency}/job", True), (Column("interval", meaning="interval of the cost", rank=2), ranges),
-            (Column("cost/cost(K0)", rank=3), True), (Column(f"jobs/{currency}", rank=5), True),
-            ("side by side", packed), ("all: time", many), (f"all: {currency}", many), ("expected time", interrupted),
-            ("P(in time)", timed), ("kWh", self.tariff.energy is not None), ("kg CO2", carbon),
-            (Column(f"{currency} per saved hour", rank=4), True),
-            (Column("Pareto", "left"), True), (Column("basis", "left"), True),
+        packed = self.campaign.fleet is not None
+        many = packed or self.campaign.jobs > 1
+        interrupted = bool(spot and spot.interruptions_per_hour) and not many
+        carbon = any(row.co2_grams is not None for row in self.rows)
+        times = [end for row in self.rows for end in (row.seconds.value, row.seconds.low, row.seconds.high)]
+        job_time, all_time = seconds_alike(times), seconds_alike(row.elapsed.value for row in self.rows)
+        columns: list[tuple[str | Column, bool, Callable[[PricedRow], Cell | str | None]]] = [
+            (f"K ({unit})", True, lambda row: str(row.k)),
+            ("time/job", True, lambda row: job_time(row.seconds.value)),
+            (Column("interval", meaning="interval of the time", rank=1), ranges,
+             lambda row: _interval(row.seconds, job_time)),
+            (f"{currency}/job", True, lambda row: format_amount(row.job_cost.value)),
+            (Column("interval", meaning="interval of the cost", rank=2), ranges,
+             lambda row: _interval(row.job_cost, format_amount)),
+            (Column("cost/cost(K0)", rank=3), True, lambda row: f"{row.relative_cost:.3f}"),
+            (Column(f"jobs/{currency}", rank=5), True, lambda row: _four_digits(row.results_per_money)),
+            ("side by side", packed, lambda row: str(row.lanes)),
+            ("all: time", many, lambda row: all_time(row.elapsed.value)),
+            (f"all: {currency}", many, lambda row: format_amount(row.cost.value)),
+            ("expected time", interrupted, lambda row: all_time(row.elapsed.value)),
+            ("P(in time)", self.goal.deadline is not None, _chance_cell),
+            ("kWh", self.tariff.energy is not None, lambda row: _four_digits(row.energy_kwh)),
+            ("kg CO2", carbon, lambda row: _four_digits(row.co2_grams, 1000)),
+            (Column(f"{currency} per saved hour", rank=4), True,
+             lambda row: None if row.saved_hour_cost is None else format_amount(row.saved_hour_cost)),
+            (Column("Pareto", "left"), True, lambda row: Cell("*" if row.on_front else "")),
+            (Column("basis", "left"), True, lambda row: Cell(str(row.kind), TONES.get(row.kind, "plain"))),
         ]  # fmt: skip
-        rows = []
-        of_job = seconds_alike(
-            end for row in self.rows for end in (row.seconds.value, row.seconds.low, row.seconds.high)
-        )
-        of_all = seconds_alike(row.elapsed.value for row in self.rows)
-        for row in self.rows:
-            tone: Tone = "good" if row.meets_deadline else "bad"
-            chance = ("yes" if row.meets_deadline else "no") if row.chance is None else f"{row.chance:.2f}"
-            elapsed = of_all(row.elapsed.value)
-            cells: list[Cell | str | None] = [
-                str(row.k), of_job(row.seconds.value), _interval(row.seconds, of_job),
-                format_amount(row.job_cost.value), _interval(row.job_cost, format_amount), f"{row.relative_cost:.3f}",
-                None if row.results_per_money is None else f"{row.results_per_money:.4g}", str(row.lanes),
-                elapsed, format_amount(row.cost.value), elapsed, Cell(chance, tone),
-                None if row.energy_kwh is None else f"{row.energy_kwh:.4g}",
-                None if row.co2_grams is None else f"{row.co2_grams / 1000:.4g}",
-                None if row.saved_hour_cost is None else format_amount(row.saved_hour_cost),
-                Cell("*" if row.on_front else ""), Cell(str(row.kind), TONES.get(row.kind, "plain")),
-            ]  # fmt: skip
-            rows.append([cell for cell, (_, applies) in zip(cells, columns, strict=True) if applies])
-        return table([column for column, applies in columns if applies], rows)
+        shown = [(head, cell) for head, applies, cell in columns if applies]
+        return table([head for head, _ in shown], [[cell(row) for _, cell in shown] for row in self.rows])
+
+
+def _chance_cell(row: PricedRow) -> Cell:
+    """The probability of being in time; yes or no where T has no spread."""
+    sure = "yes" if row.meets_deadline else "no"
+    return Cell(sure if row.chance is None else f"{row.chance:.2f}", "good" if row.meets_deadline else "bad")
+
+
+def _four_digits(value: float | None, unit: float = 1) -> str | None:
+    return None if value is None else f"{value / unit:.4g}"
 
 
 def _interval(estimate: Estimate, text: Callable[[float], str]) -> str | None:
@@ -303,14 +303,51 @@ def cost(
     chance: float | None = None,
     notes: Sequence[Finding] = (),
 ) -> Cost:
-    """What a result costs at every K, and which K to choose: `cost(study, 2.50, jobs=1000, deadline=5 * 3600)`.
+    """What a result costs at every K, and which K to choose.
 
-    `subject` is a study (or a path, a mapping, a frame), a forecast, a training plan (or its JSON), or a law with its
-    `parameters`, T(1) and worker counts: `cost(law("amdahl"), 2.50, parameters={"serial": 0.05}, at=[256, 512])`.
-    `regime` is for a path, mapping or frame that does not state it.
-    `price` is dollars per worker-hour or a Tariff, and `notes` are findings about it.  `at` are the K to price,
-    `work_per_job` the work of one result where the study holds rates, `deadline` seconds, `budget` and `value_per_hour`
-    money, and `chance` the probability with which the deadline must be met.
+    Parameters
+    ----------
+    subject
+        A study in any form that `load` takes, a forecast, a training plan (or its JSON), or a law.
+    price
+        Dollars per worker-hour, or a Tariff.
+    regime
+        "strong" or "weak", for a subject that does not state it.
+    at
+        The K to price; a law needs them.
+    work_per_job
+        The work of one result, where the study or plan holds rates.
+    level
+        The level of intervals.
+    parameters, seconds_at_one, k_unit
+        Of a law: its parameters, T(1) in seconds, and what a worker is.
+    jobs, fleet, one_rental
+        How many results, the workers they are packed into, and whether machines are kept from job to job.
+    deadline, budget, value_per_hour
+        What to choose by: seconds, money for all jobs, money per hour of waiting.
+    chance
+        The probability with which the deadline must be met.
+    notes
+        Findings about the price.
+
+    Returns
+    -------
+    Cost
+        A row for each K with time, money and its place on the Pareto front, and the K that meets each goal.
+
+    Raises
+    ------
+    InputError
+        A setting is wrong, the subject cannot be read, no K meets the deadline, or the budget pays for no job.
+    Refused
+        Interruptions come so often that a job would never finish.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> priced = sc.cost(sc.law("amdahl"), 2.50, parameters={"serial": 0.05}, at=[1, 8, 64], deadline=900)
+    >>> priced.cheapest_in_time.k, round(priced.row(8).cost.value, 2)
+    (8, 3.38)
     """
     tariff = price if isinstance(price, Tariff) else Tariff(per_hour=as_number(price, "price"))
     campaign = Campaign(jobs=jobs, fleet=fleet, one_rental=one_rental)
@@ -351,7 +388,7 @@ def _require_possible(rows: Sequence[PricedRow], goal: Goal, k_unit: str, curren
     faults = []
     best = min(rows, key=lambda row: row.elapsed.value)
     if goal.deadline is not None and best.elapsed.value > goal.deadline:
-        by = " by a forecast, not measured" if best.kind is Kind.FORECAST else ""
+        by = " by a forecast, not measured" if best.kind is TimeSource.FORECAST else ""
         possible = f"the best possible is {format_seconds(best.elapsed.value)} on {workers_text(best.k, k_unit)}{by}"
         hint = f"{possible}; allow more time, fewer jobs, or pack them into a larger fleet"
         limit = format_seconds(goal.deadline)
@@ -369,22 +406,19 @@ def cost_findings(
     curve: TimeCurve, tariff: Tariff, campaign: Campaign, budget: float | None, rows: Sequence[PricedRow]
 ) -> Iterator[Finding]:
     """What a reader of the table must know beside its numbers."""
-    between = [row.k for row in rows if row.kind is Kind.INTERPOLATED]
-    if between:
+    hint = "measure the K you mean to pay for"
+    if between := [row.k for row in rows if row.kind is TimeSource.INTERPOLATED]:
         message = f"K = {_listed(between)} were not measured: their times lie on a power law between the neighbours"
-        yield info("interpolated", message, k=between, remedy="measure the K you mean to pay for")
-    ahead = [row.k for row in rows if row.kind is Kind.FORECAST]
-    if ahead:
+        yield info("interpolated", message, k=between, remedy=hint)
+    if ahead := [row.k for row in rows if row.kind is TimeSource.FORECAST]:
         message = f"K = {_listed(ahead)} are forecasts: read their intervals, not their estimates"
-        yield warning("forecast", message, k=ahead, remedy="measure the K you mean to pay for")
-    if campaign.jobs > 1 and campaign.fleet is None:
-        yield from _packing_finding(curve, tariff, campaign, rows)
-    if campaign.fleet is not None:
-        idle = {row.k: campaign.fleet - row.lanes * row.k for row in rows if row.lanes * row.k < campaign.fleet}
-        if idle:
-            listed = ", ".join(f"{count} at K = {k}" for k, count in idle.items())
-            message = f"some workers of the fleet of {campaign.fleet} are idle and not paid for here: {listed}"
-            yield info("fleet-idle", message, idle={str(k): count for k, count in idle.items()})
+        yield warning("forecast", message, k=ahead, remedy=hint)
+    if campaign.fleet is None:
+        yield from _packing_finding(curve, tariff, campaign, rows) if campaign.jobs > 1 else ()
+    elif idle := {row.k: count for row in rows if (count := campaign.fleet - row.lanes * row.k) > 0}:
+        listed = ", ".join(f"{count} at K = {k}" for k, count in idle.items())
+        message = f"some workers of the fleet of {campaign.fleet} are idle and not paid for here: {listed}"
+        yield info("fleet-idle", message, idle={str(k): count for k, count in idle.items()})
     yield from _tariff_findings(tariff, rows)
     if budget is not None and not any(row.within_budget for row in rows):
         least = min(rows, key=lambda row: row.job_cost.value)
@@ -399,7 +433,7 @@ def _packing_finding(
     curve: TimeCurve, tariff: Tariff, campaign: Campaign, rows: Sequence[PricedRow]
 ) -> Iterator[Finding]:
     """Many jobs rarely need to be fast one by one: the same workers, packed at an efficient K, finish sooner."""
-    largest = [row for row in rows if row.kind is not Kind.FORECAST][-1]
+    largest = [row for row in rows if row.kind is not TimeSource.FORECAST][-1]
     packed = Campaign(jobs=campaign.jobs, fleet=largest.k, one_rental=campaign.one_rental)
     points = [(packed.elapsed(tariff, p.k, p.seconds.value), p) for p in curve.points if p.k <= largest.k]
     elapsed, point = min(points, key=lambda pair: (pair[0], pair[1].k))

@@ -23,7 +23,7 @@ import numpy as np
 from scalecurve.document import JsonRecord
 from scalecurve.errors import Refused
 from scalecurve.estimate import Estimate
-from scalecurve.planning.curve import CurvePoint, Kind, Repeats, TimeCurve
+from scalecurve.planning.curve import CurvePoint, Repeats, TimeCurve, TimeSource
 from scalecurve.planning.pricing import HOUR, Campaign
 from scalecurve.planning.tariff import Tariff
 from scalecurve.words import share_text, unit_words
@@ -36,27 +36,37 @@ SAME = 0.0005  # less than half a tenth of a percent is shown as no change
 
 def chance_by(point: CurvePoint, deadline: float, campaign: Campaign, tariff: Tariff) -> float | None:
     """P(the campaign is done by `deadline`); None where T has no spread."""
-    from scalecurve.distributions import ndtr, ndtri, stdtr
-
     seconds, repeats = point.seconds, point.repeats
     allowed = allowed_seconds(point.k, deadline, campaign, tariff)
     if allowed is None:
         return None if repeats is None and not seconds.has_interval else 0.0
     if repeats is not None:
         waves, lanes = campaign.waves(point.k), campaign.full_lanes(point.k)
-        if repeats.std == 0:
-            return 1.0 if seconds.value <= allowed else 0.0
-        if lanes > 1:
-            return slowest_lane_chance(seconds.value, repeats, allowed, waves, lanes)
-        error = repeats.std * math.sqrt(1.0 / repeats.n + 1.0 / waves)
-        return float(stdtr(repeats.n - 1, (allowed - seconds.value) / error))
+        return chance_of_runs(seconds.value, repeats, allowed, waves, lanes)
+    return chance_of_interval(seconds, allowed)
+
+
+def chance_of_runs(mean: float, repeats: Repeats, allowed: float, waves: int, lanes: int) -> float:
+    """P(the mean of `waves` further runs is within `allowed` seconds, in every one of the lanes)."""
+    from scalecurve.distributions import stdtr
+
+    if repeats.std == 0:
+        return float(mean <= allowed)
+    if lanes > 1:
+        return slowest_lane_chance(mean, repeats, allowed, waves, lanes)
+    error = repeats.std * math.sqrt(1.0 / repeats.n + 1.0 / waves)
+    return float(stdtr(repeats.n - 1, (allowed - mean) / error))
+
+
+def chance_of_interval(seconds: Estimate, allowed: float) -> float | None:
+    """P(T is within `allowed` seconds), T lognormal with this interval; None where there is none."""
+    from scalecurve.distributions import ndtr, ndtri
+
     if seconds.low is None or seconds.high is None or seconds.level is None or seconds.low <= 0:
         return None
-    if allowed <= 0:
-        return 0.0
     spread = math.log(seconds.high / seconds.low) / (2.0 * float(ndtri(0.5 + seconds.level / 2.0)))
-    if spread == 0:
-        return 1.0 if seconds.value <= allowed else 0.0
+    if spread == 0 or allowed <= 0:
+        return float(0 < seconds.value <= allowed)
     return float(ndtr(math.log(allowed / seconds.value) / spread))
 
 
@@ -101,7 +111,7 @@ class PricedRow(JsonRecord):
     """
 
     k: int
-    kind: Kind
+    kind: TimeSource
     lanes: int
     seconds: Estimate
     job_cost: Estimate

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
-from scalecurve.analysis.table import tabulate
+from scalecurve.analysis.table import TableRow, tabulate
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -31,7 +31,7 @@ HOUR = 3600.0
 PLAN_HINT = "give the output of scalecurve plan --json"
 
 
-class Kind(StrEnum):
+class TimeSource(StrEnum):
     """Where a time comes from."""
 
     MEASURED = "measured"
@@ -55,7 +55,7 @@ class CurvePoint:
 
     k: int
     seconds: Estimate
-    kind: Kind
+    kind: TimeSource
     repeats: Repeats | None = None
 
 
@@ -155,12 +155,7 @@ def curve_of_study(
     refuse_load(study)
     per_result, result = _per_result(study, work_per_job)
     table = tabulate(study, level=level)
-    measured = []
-    for row in table.rows:
-        seconds = _converted(row.k, row.mean, per_result)
-        repeated = row.std is not None and row.n > 1
-        repeats = Repeats(row.n, (row.std or 0.0) / row.mean.value * seconds.value) if repeated else None
-        measured.append(CurvePoint(k=row.k, seconds=seconds, kind=Kind.MEASURED, repeats=repeats))
+    measured = [_measured_point(row, per_result) for row in table.rows]
     inside, outside = priced_k(study.all_k, at)
     points = {point.k: point for point in measured if point.k in (study.baseline_k, *inside)}
     points |= {k: interpolate(measured, k) for k in inside if k not in points}
@@ -184,6 +179,14 @@ def curve_of_study(
         result=result,
         findings=tuple(findings),
     )
+
+
+def _measured_point(row: TableRow, per_result: PerResult) -> CurvePoint:
+    """A row of the table as seconds per result, with its repeats where there are any."""
+    seconds, repeats = _converted(row.k, row.mean, per_result), None
+    if row.std is not None and row.n > 1:
+        repeats = Repeats(row.n, row.std / row.mean.value * seconds.value)
+    return CurvePoint(k=row.k, seconds=seconds, kind=TimeSource.MEASURED, repeats=repeats)
 
 
 def priced_k(measured: Sequence[int], at: Sequence[int] | None) -> tuple[list[int], list[int]]:
@@ -218,7 +221,9 @@ def curve_of_law(
         raise InputError(Fault("T(1) is above 0", where="time at one", value=f"{seconds_at_one:g}"))
     checked = law.checked(parameters)
     points = tuple(
-        CurvePoint(k=k, seconds=Estimate(seconds_at_one / law.speedup(k, **checked), method=law.title), kind=Kind.LAW)
+        CurvePoint(
+            k=k, seconds=Estimate(seconds_at_one / law.speedup(k, **checked), method=law.title), kind=TimeSource.LAW
+        )
         for k in workers
     )
     label = ", ".join(f"{name} {value:g}" for name, value in checked.items())
@@ -235,26 +240,29 @@ def curve_of_plan(plan: Mapping[str, Any], *, tokens_per_job: float | None) -> T
     rows = plan.get("rows")
     if not isinstance(rows, Sequence) or not rows or not all(isinstance(row, Mapping) for row in rows):
         raise InputError(Fault("the plan has no rows", remedy=PLAN_HINT))
-    points = []
-    for row in rows:
-        if not row.get("gpus") or not row.get("tokens_per_second"):
-            raise InputError(Fault("a row of the plan lacks gpus or tokens_per_second", remedy=PLAN_HINT))
-        if tokens_per_job is None and row.get("run_seconds"):
-            seconds = float(row["run_seconds"])
-        elif tokens_per_job is not None and tokens_per_job > 0:
-            goodput = (row.get("goodput") or {}).get("factor", 1.0)
-            seconds = tokens_per_job / (float(row["tokens_per_second"]) * float(goodput))
-        else:
-            hint = "say how many tokens one result is (--work-per-job 300B), or plan with a token budget"
-            raise InputError(Fault("a plan's rate has no cost per result by itself", remedy=hint))
-        estimate = Estimate(seconds, method="training plan")
-        step, low, high = row.get("step_seconds"), row.get("step_low"), row.get("step_high")
-        if step and low and high:
-            estimate = replace(estimate, low=seconds * low / step, high=seconds * high / step, level=row.get("level"))
-        points.append(CurvePoint(k=int(row["gpus"]), seconds=estimate, kind=Kind.PLANNED))
+    points = tuple(_planned_point(row, tokens_per_job) for row in rows)
     result = "the planned run" if tokens_per_job is None else f"{format_count(tokens_per_job)} tokens"
     smallest = min(point.k for point in points)
-    return TimeCurve(name="training plan", points=tuple(points), baseline_k=smallest, k_unit="gpus", result=result)
+    return TimeCurve(name="training plan", points=points, baseline_k=smallest, k_unit="gpus", result=result)
+
+
+def _planned_point(row: Mapping[str, Any], tokens_per_job: float | None) -> CurvePoint:
+    """A row of a plan as the seconds of one result."""
+    if not row.get("gpus") or not row.get("tokens_per_second"):
+        raise InputError(Fault("a row of the plan lacks gpus or tokens_per_second", remedy=PLAN_HINT))
+    if tokens_per_job is None and row.get("run_seconds"):
+        seconds = float(row["run_seconds"])
+    elif tokens_per_job is not None and tokens_per_job > 0:
+        goodput = (row.get("goodput") or {}).get("factor", 1.0)
+        seconds = tokens_per_job / (float(row["tokens_per_second"]) * float(goodput))
+    else:
+        hint = "say how many tokens one result is (--work-per-job 300B), or plan with a token budget"
+        raise InputError(Fault("a plan's rate has no cost per result by itself", remedy=hint))
+    estimate = Estimate(seconds, method="training plan")
+    step, low, high = row.get("step_seconds"), row.get("step_low"), row.get("step_high")
+    if step and low and high:
+        estimate = replace(estimate, low=seconds * low / step, high=seconds * high / step, level=row.get("level"))
+    return CurvePoint(k=int(row["gpus"]), seconds=estimate, kind=TimeSource.PLANNED)
 
 
 def interpolate(points: Sequence[CurvePoint], k: int) -> CurvePoint:
@@ -278,7 +286,7 @@ def interpolate(points: Sequence[CurvePoint], k: int) -> CurvePoint:
     seconds = Estimate(power(a.value, b.value), method="log-log interpolation between neighbours")
     if a.low and b.low and a.high and b.high and a.low > 0 and b.low > 0:
         seconds = replace(seconds, low=power(a.low, b.low), high=power(a.high, b.high), level=a.level)
-    return CurvePoint(k=k, seconds=seconds, kind=Kind.INTERPOLATED)
+    return CurvePoint(k=k, seconds=seconds, kind=TimeSource.INTERPOLATED)
 
 
 PerResult = Callable[[int, float], float]
@@ -334,5 +342,5 @@ def _points_of(rows: Sequence[Any], level: float, per_result: PerResult) -> list
     for row in rows:
         if not row.refused and row.value is not None:
             value = Estimate(row.value, row.low, row.high, level, "forecast")
-            points.append(CurvePoint(k=row.k, seconds=_converted(row.k, value, per_result), kind=Kind.FORECAST))
+            points.append(CurvePoint(k=row.k, seconds=_converted(row.k, value, per_result), kind=TimeSource.FORECAST))
     return points

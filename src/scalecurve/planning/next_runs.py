@@ -28,7 +28,7 @@ from scalecurve.forecasting.published import Calibration, shipped
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity, Study
 from scalecurve.study.study import is_load
-from scalecurve.units import format_seconds, parse_seconds
+from scalecurve.units import format_seconds, parse_seconds, positive_faults
 from scalecurve.words import percent
 
 MOST_REPEATS = 3
@@ -108,7 +108,7 @@ class NextRuns(Result):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PossibleRun:
     """A K that could be measured, with what the forecast expects there; `scale` is 0 where K is measured already."""
 
     k: float
@@ -133,20 +133,50 @@ def next_runs(
     largest: int | None = None,
     calibration: Calibration | None = None,
 ) -> NextRuns:
-    """The runs to make next within `budget`, in worker-seconds or as text: `budget="8 gpu-hours"`.
+    """The runs to make next: those that narrow a forecast most, or that tell two laws apart.
 
-    `target` is the K whose forecast to narrow (default: 4 times the largest measured), `largest` the largest K that can
-    be run, `run_seconds` the length of a run where throughput is measured.  `separate` names two laws to separate.
+    Parameters
+    ----------
+    study
+        A study in any form that `load` takes.
+    regime
+        "strong" or "weak", for a study that does not state it.
+    budget
+        Worker-seconds, or text such as "8 gpu-hours".
+    target
+        The K whose forecast to narrow (default: 4 times the largest measured).
+    separate
+        The names of two laws to tell apart instead.
+    run_seconds
+        The length of a run, where throughput is measured.
+    largest
+        The largest K that can be run.
+    calibration
+        What a forecast is weighed by (default: the one that is shipped).
+
+    Returns
+    -------
+    NextRuns
+        The K with repeats, seconds of a run and worker-seconds, and what is known before and after them.
+
+    Raises
+    ------
+    InputError
+        A setting is not above 0, or the study cannot be read.
+    Refused
+        No run fits the budget, or none helps.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> runs = sc.next_runs({1: 100.0, 2: 53.0, 4: 29.5, 8: 18.0}, regime="strong", largest=16)
+    >>> [run.k for run in runs.suggestions]
+    [16]
     """
     study = thinned(as_study(study, regime=regime))
     budget = parse_worker_seconds(budget) if isinstance(budget, str) else budget
     settings = {"budget": budget, "target": target, "run_seconds": run_seconds, "largest": largest}
-    faults = [
-        Fault("not above 0", where=name, value=str(value), remedy="give a positive number")
-        for name, value in settings.items()
-        if value is not None and not value > 0
-    ]
-    if faults:
+    if faults := positive_faults(settings):
         raise InputError(faults, subject="next")
     data, calibration = view(study), calibration or shipped()
     goal = float(target or 4 * data.largest_k)
@@ -193,7 +223,7 @@ def parse_worker_seconds(text: str) -> float:
     return value
 
 
-def _candidates(data: View, last: float, run_seconds: float | None, calibration: Calibration) -> list[Candidate]:
+def _candidates(data: View, last: float, run_seconds: float | None, calibration: Calibration) -> list[PossibleRun]:
     """Half-doublings beyond the measured range up to `last`, and the measured K themselves (more repeats)."""
     steps = np.arange(1, 2 * max(np.log2(max(last / data.largest_k, 1.0)), 0.5) + 0.01)
     beyond = np.unique(np.round(data.largest_k * 2 ** (steps / 2)))
@@ -208,16 +238,16 @@ def _candidates(data: View, last: float, run_seconds: float | None, calibration:
     for k, log, scale in expected:
         timed = data.study.quantity is Quantity.SECONDS
         seconds = float(data.value(k, log)) if timed else ASSUMED_SECONDS
-        candidates.append(Candidate(k, log, scale, seconds if run_seconds is None else run_seconds))
+        candidates.append(PossibleRun(k, log, scale, seconds if run_seconds is None else run_seconds))
     return candidates
 
 
 def _narrow(
-    data: View, candidates: list[Candidate], goal: float, budget: float | None, calibration: Calibration
+    data: View, candidates: list[PossibleRun], goal: float, budget: float | None, calibration: Calibration
 ) -> NextRuns:
     """The cheapest plan with nearly the largest gain: one K, or two new K (a measured K is only repeated alone)."""
     new = [candidate for candidate in candidates if candidate.scale > 0]
-    plans: list[tuple[Candidate, ...]] = [(one,) for one in candidates] + list(combinations(new, 2))
+    plans: list[tuple[PossibleRun, ...]] = [(one,) for one in candidates] + list(combinations(new, 2))
     plans = [plan for plan in plans if budget is None or _cost(plan) <= budget]
     if not plans:
         cheapest = min(candidate.cost for candidate in candidates)
@@ -244,12 +274,12 @@ def _narrow(
     )
 
 
-def _cost(plan: Sequence[Candidate]) -> float:
+def _cost(plan: Sequence[PossibleRun]) -> float:
     """Worker-seconds of one run at every K of a plan."""
     return sum(candidate.cost for candidate in plan)
 
 
-def _suggest(plan: Sequence[Candidate], budget: float | None) -> tuple[Suggestion, ...]:
+def _suggest(plan: Sequence[PossibleRun], budget: float | None) -> tuple[Suggestion, ...]:
     affordable = MOST_REPEATS if budget is None else int(budget // max(_cost(plan), 1e-300))
     repeats = max(1, min(MOST_REPEATS, affordable))
     return tuple(
@@ -258,7 +288,7 @@ def _suggest(plan: Sequence[Candidate], budget: float | None) -> tuple[Suggestio
     )
 
 
-def _half_widths(data: View, plans: Sequence[Sequence[Candidate]], goal: float, calibration: Calibration) -> Array:
+def _half_widths(data: View, plans: Sequence[Sequence[PossibleRun]], goal: float, calibration: Calibration) -> Array:
     """Half the width of the interval at the goal after each plan, averaged over how its runs might turn out."""
     continued = [_continued(data.fitted, plan, outcome) for plan in plans for outcome in OUTCOMES]
     at = [np.array([max(goal, curve.k[-1] * 1.0001)]) for curve in continued]
@@ -267,7 +297,7 @@ def _half_widths(data: View, plans: Sequence[Sequence[Candidate]], goal: float, 
     return np.asarray(scales.mean(axis=1))
 
 
-def _continued(curve: LogCurve, plan: Sequence[Candidate], outcome: float) -> LogCurve:
+def _continued(curve: LogCurve, plan: Sequence[PossibleRun], outcome: float) -> LogCurve:
     """The curve with the plan's runs added; repeating a measured K leaves the curve and halves its variance."""
     k, log = curve.k, curve.log_performance
     error = curve.error if curve.error is not None else np.full(len(k), np.nan)
@@ -280,7 +310,7 @@ def _continued(curve: LogCurve, plan: Sequence[Candidate], outcome: float) -> Lo
     return LogCurve(k, log, error, curve.traits)
 
 
-def _separate(study: Study, candidates: list[Candidate], laws: tuple[str, str], budget: float | None) -> NextRuns:
+def _separate(study: Study, candidates: list[PossibleRun], laws: tuple[str, str], budget: float | None) -> NextRuns:
     """The cheapest K at which two fitted laws differ enough."""
     from scalecurve.fitting.solution import SEPARATED, separation, solve_laws
 

@@ -58,11 +58,6 @@ class Bill:
     def total(self) -> float:
         return self.machines + self.reserved_idle + (self.energy or 0.0)
 
-    @property
-    def overhead_seconds(self) -> float:
-        """Set-up, checkpoints, restarts and lost work."""
-        return self.elapsed_seconds - self.useful_seconds
-
     def to_dict(self) -> dict[str, Any]:
         return {**vars(self), "total": self.total}
 

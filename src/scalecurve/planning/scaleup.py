@@ -9,11 +9,12 @@ both faster and cheaper.  E(K) comes from a law or from a study; prices are for 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from scalecurve.analysis.checks import doubts
+from scalecurve.analysis.table import tabulate
 from scalecurve.document import (
     MEASURE_NEXT,
     Answer,
@@ -32,10 +33,14 @@ from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws import Law
 from scalecurve.planning.curve import refuse_load
 from scalecurve.study import Quantity, Study
-from scalecurve.units import WorkersLike, as_workers
+from scalecurve.units import WorkersLike, as_workers, positive_faults
 from scalecurve.words import percent
 
+if TYPE_CHECKING:
+    from scalecurve.forecasting.rows import ForecastRow
+
 LAW_WORKERS = (1, 2, 4, 8, 16, 32, 64)
+Known = tuple[float, float | None, float | None, str]  # E with its interval, and where it comes from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,76 +192,59 @@ def compare_scaleup(
     `regime` is for a path, mapping or frame that does not state it.
     """
     positive = {"faster": faster, "price of the big machine": big_price, "price of a small machine": small_price}
-    faults = [
-        Fault("not above 0", where=name, value=f"{value:g}", remedy="give a positive number")
-        for name, value in positive.items()
-        if not (math.isfinite(value) and value > 0)
-    ]
-    if faults:
+    if faults := positive_faults(positive):
         raise InputError(faults, subject="scaleup")
     ratio, workers = big_price / small_price, None if at is None else as_workers(at)
     findings: tuple[Finding, ...] = ()
     if isinstance(subject, Law):
-        rows = [
-            ScaleRow(
-                workers=k,
-                efficiency=float(subject.efficiency(k, **(parameters or {}))),
-                big_faster=faster,
-                price_ratio=ratio,
-            )
-            for k in workers or LAW_WORKERS
-        ]
+        counts, chosen = workers or LAW_WORKERS, parameters or {}
+        known: dict[int, Known] = {k: (float(subject.efficiency(k, **chosen)), None, None, "law") for k in counts}
     else:
-        rows, findings = _study_rows(as_study(subject, regime=regime), workers, faster, ratio)
-    for row in rows:
-        if not row.efficiency > 0:
-            raise InputError(
-                Fault("an efficiency is positive", where=f"K = {row.workers}", value=f"{row.efficiency:g}")
-            )
-    both = [row.workers for row in rows if row.faster and row.cheaper]
-    if both:
-        listed = ", ".join(map(str, both))
-        verdict = info("out-wins-both", f"scaling out is both faster and cheaper at K = {listed}")
+        known, findings = _known_of(as_study(subject, regime=regime), workers)
+    faults = [
+        Fault("an efficiency is positive", where=f"K = {k}", value=f"{e:g}")
+        for k, (e, *_) in known.items()
+        if not e > 0
+    ]
+    if faults:
+        raise InputError(faults)
+    rows = tuple(
+        ScaleRow(workers=k, efficiency=e, big_faster=faster, price_ratio=ratio, low=low, high=high, kind=kind)
+        for k, (e, low, high, kind) in known.items()
+    )
+    if both := [row.workers for row in rows if row.faster and row.cheaper]:
+        verdict = info("out-wins-both", f"scaling out is both faster and cheaper at K = {', '.join(map(str, both))}")
     elif not any(row.faster for row in rows):
         message = f"no K listed reaches a speedup of {faster:g}: none is as fast as the big machine"
         verdict = warning("never-faster", message, remedy="list larger K, or accept the big machine")
     else:
         verdict = info("trade-off", "no K is both faster and cheaper: choose between time and money")
-    return ScaleUp(faster=faster, price_ratio=ratio, rows=tuple(rows), findings=(*findings, verdict))
+    return ScaleUp(faster=faster, price_ratio=ratio, rows=rows, findings=(*findings, verdict))
 
 
-def _study_rows(
-    study: Study, workers: Sequence[int] | None, faster: float, ratio: float
-) -> tuple[list[ScaleRow], tuple[Finding, ...]]:
+def _known_of(study: Study, workers: Sequence[int] | None) -> tuple[dict[int, Known], tuple[Finding, ...]]:
     """E at these K (default: the measured), measured or else forecast, with what the forecast warns of or refuses."""
-    from scalecurve.analysis.table import tabulate
     from scalecurve.forecasting.forecast import forecast
 
     refuse_load(study)
     if study.baseline_k != 1:
         hint = "measure one small machine, or state E(K) by a law"
         raise InputError(Fault("the study has no K = 1", value=f"K0 = {study.baseline_k}", remedy=hint))
-    efficiencies = {
-        row.k: (row.efficiency.value, row.efficiency.low, row.efficiency.high, "measured")
-        for row in tabulate(study).rows
+    rows = tabulate(study).rows
+    known: dict[int, Known] = {
+        row.k: (row.efficiency.value, row.efficiency.low, row.efficiency.high, "measured") for row in rows
     }
-    counts = sorted(set(workers if workers is not None else efficiencies))
-    findings = study.findings
-    others = [k for k in counts if k not in efficiencies]
-    if others:
+    counts, findings = sorted(set(known if workers is None else workers)), study.findings
+    if others := [k for k in counts if k not in known]:
         ahead = forecast(study, others)
         findings = ahead.findings
-        for row in ahead.rows:
-            if row.value is None:
-                continue
-            # The interval of E is that of the value, turned round where the value is a time.
-            value, low, high, e = (float(number or 0.0) for number in (row.value, row.low, row.high, row.efficiency))
-            ends = (value / high, value / low) if row.quantity is Quantity.SECONDS else (low / value, high / value)
-            efficiencies[row.k] = (e, e * ends[0], e * ends[1], "forecast")
-    rows = []
-    for k in (k for k in counts if k in efficiencies):
-        e, lower, upper, kind = efficiencies[k]
-        rows.append(
-            ScaleRow(workers=k, efficiency=e, big_faster=faster, price_ratio=ratio, low=lower, high=upper, kind=kind)
-        )
-    return rows, (*doubts(study), *(finding for finding in findings if finding.code != "implausible"))
+        known |= {row.k: _forecast_efficiency(row) for row in ahead.rows if row.value is not None}
+    findings = (*doubts(study), *(finding for finding in findings if finding.code != "implausible"))
+    return {k: known[k] for k in counts if k in known}, findings
+
+
+def _forecast_efficiency(row: ForecastRow) -> Known:
+    """E of a forecast; its interval is that of the value, turned round where the value is a time."""
+    value, low, high, e = (float(number or 0.0) for number in (row.value, row.low, row.high, row.efficiency))
+    ends = (value / high, value / low) if row.quantity is Quantity.SECONDS else (low / value, high / value)
+    return e, e * ends[0], e * ends[1], "forecast"

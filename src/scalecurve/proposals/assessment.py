@@ -37,8 +37,10 @@ from scalecurve.proposals.decision import (
     overall,
     regimes_of,
 )
+from scalecurve.proposals.evidence import EfficiencyPoint
 from scalecurve.proposals.proposal import Proposal, ProposedRegime, read_proposal
 from scalecurve.proposals.questions import ProposalAnswer, answer_questions, price_proposal
+from scalecurve.study import Regime
 from scalecurve.units import format_seconds, format_seconds_range
 from scalecurve.words import percent, unit_words, workers_text
 
@@ -129,19 +131,7 @@ class Assessment(Result):
     def _prediction(self) -> Table:
         columns: list[Column | str] = [Column("regime", "left"), "T(K)", "S(K)", "E(K)", "against today"]
         columns += ["cost per result", Column("basis", "left"), Column("verdict", "left")]
-        rows = []
-        for one in self.judgements:
-            point, source = one.proposed, "" if one.evidence is None else one.evidence.source
-            speedup, efficiency = _number(one.speedup, 2), _number(one.efficiency, 3)
-            if point is not None and point.value is None:  # only a bound
-                bound, sign = point.low or point.high or 0.0, "<=" if point.low is None else ">="
-                speedup, efficiency = f"{sign} {point.k * bound:.4g}", f"{sign} {bound:g}"
-            gain = None if one.gain is None else f"{one.gain + 1:.2f}x"
-            change = None if one.cost_change is None else f"x{one.cost_change + 1:.2f}"
-            basis = None if point is None else f"{point.kind}, {source}"
-            verdict = Cell(str(one.verdict), TONES[one.verdict])
-            rows.append([str(one.regime), _time_text(one), speedup, efficiency, gain, change, basis, verdict])
-        return table(columns, rows)
+        return table(columns, [_prediction_row(one) for one in self.judgements])
 
     def _closing(self) -> Iterator[str]:
         """The bend, and the recommended K with the rule behind it."""
@@ -159,16 +149,27 @@ class Assessment(Result):
             yield f"Recommended, {regime} scaling: {'none can be named' if k is None else f'K = {k}, {rule}'}."
 
 
+def _prediction_row(judgement: Judgement) -> list[Cell | str | None]:
+    """The cells of one regime."""
+    point, source = judgement.proposed, "" if judgement.evidence is None else judgement.evidence.source
+    speedup, efficiency = _number(judgement.speedup, 2), _number(judgement.efficiency, 3)
+    if point is not None and point.value is None:  # only a bound
+        bound, sign = point.low or point.high or 0.0, "<=" if point.low is None else ">="
+        speedup, efficiency = f"{sign} {point.k * bound:.4g}", f"{sign} {bound:g}"
+    gain = None if judgement.gain is None else f"{judgement.gain + 1:.2f}x"
+    change = None if judgement.cost_change is None else f"x{judgement.cost_change + 1:.2f}"
+    basis = None if point is None else f"{point.kind}, {source}"
+    verdict = Cell(str(judgement.verdict), TONES[judgement.verdict])
+    return [str(judgement.regime), _time_text(judgement), speedup, efficiency, gain, change, basis, verdict]
+
+
 def _efficiency_words(judgement: Judgement) -> str:
     """`efficiency 82 %`, or its bound."""
     point = judgement.proposed
     if point is None:
         return "efficiency unknown"
-    if point.value is None:
-        return (
-            f"efficiency {'at least' if point.low is not None else 'at most'} {percent(point.low or point.high or 0.0)}"
-        )
-    return f"efficiency {percent(point.value)}"
+    bound = "" if point.value is not None else "at least " if point.low is not None else "at most "
+    return f"efficiency {bound}{percent(point.value or point.low or point.high or 0.0)}"
 
 
 def _time_text(judgement: Judgement) -> str | None:
@@ -197,7 +198,27 @@ def _number(estimate: Estimate | None, digits: int) -> str | None:
 def assess(proposal: str | Path | Proposal | Mapping[str, Any]) -> Assessment:
     """Whether a cluster size helps: seven answers, the prediction, the recommended K and the verdict.
 
-    `proposal` is a proposal.toml (`scalecurve assess --init` writes one), its fields as a mapping, or a Proposal.
+    Parameters
+    ----------
+    proposal
+        A proposal.toml (`scalecurve assess --init` writes one), its fields as a mapping, or a Proposal.
+
+    Returns
+    -------
+    Assessment
+        The verdict with its reasons, an efficiency in each regime that applies, and what would turn the verdict.
+
+    Raises
+    ------
+    InputError
+        The proposal cannot be read; every fault of it at once.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> strong = {"points": [{"k": 8, "efficiency": 0.9}, {"k": 64, "efficiency": 0.5}]}
+    >>> sc.assess({"workers": 64, "workers_today": 8, "regime": "strong", "strong": strong}).verdict
+    <ProposalVerdict.WASTEFUL: 'wasteful'>
     """
     if not isinstance(proposal, Proposal):
         proposal = read_proposal(proposal)
@@ -244,22 +265,11 @@ def assessment_findings(
     """What qualifies the prediction, and whether the proposed K keeps the deadline and the budget."""
     yield from proposal.price_findings
     for judgement in judgements:
-        evidence = judgement.evidence
-        yield from [] if evidence is None else [own for own in evidence.findings if own.code in QUALIFYING]
+        of_study = () if judgement.evidence is None else judgement.evidence.findings
+        yield from (finding for finding in of_study if finding.code in QUALIFYING)
     for judgement in judgements:
-        point = judgement.proposed
-        if point is None:
-            continue
-        if point.low is None or point.high is None:
-            words = {"model": "computed from single numbers", "stated": "stated as one number"}
-            basis = words.get(point.kind, f"{point.kind} once")
-            message = f"the {judgement.regime} efficiency at K = {point.k} has no interval: it is {basis}"
-            yield info("no-interval", message, k=point.k, remedy="measure it with repeats, or state a range")
-        parts = {"exchange": proposal.collective, "stragglers": proposal.spread}
-        left_out = [name for name, part in parts.items() if part is None]
-        if point.kind == "model" and left_out:
-            message = f"the model leaves out {' and '.join(left_out)}: its efficiency is an upper bound"
-            yield warning("upper-bound", message, left_out=left_out)
+        if judgement.proposed is not None:
+            yield from _point_findings(proposal, judgement.proposed, judgement.regime)
     terms = proposal.price
     if terms is not None and priced is not None:
         row, currency = priced.row(proposal.workers), priced.tariff.currency
@@ -273,3 +283,17 @@ def assessment_findings(
             yield warning("budget-exceeded", message, k=row.k, cost=row.cost.value)
     if proposal.regime is ProposedRegime.UNKNOWN:
         yield warning("regime-unknown", "whether the problem grows with the cluster is not stated")
+
+
+def _point_findings(proposal: Proposal, point: EfficiencyPoint, regime: Regime) -> Iterator[Finding]:
+    """What a reader must know of the efficiency at the proposed K."""
+    if point.low is None or point.high is None:
+        words = {"model": "computed from single numbers", "stated": "stated as one number"}
+        basis = words.get(point.kind, f"{point.kind} once")
+        message = f"the {regime} efficiency at K = {point.k} has no interval: it is {basis}"
+        yield info("no-interval", message, k=point.k, remedy="measure it with repeats, or state a range")
+    parts = {"exchange": proposal.collective, "stragglers": proposal.spread}
+    left_out = [name for name, part in parts.items() if part is None]
+    if point.kind == "model" and left_out:
+        message = f"the model leaves out {' and '.join(left_out)}: its efficiency is an upper bound"
+        yield warning("upper-bound", message, left_out=left_out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from scalecurve.document import JsonRecord
@@ -105,10 +105,7 @@ def judge(proposal: Proposal, regime: Regime, *, quick: bool = False) -> Judgeme
     gain = speed_gain(proposed, today)
     verdict, measure = ProposalVerdict.CANNOT_TELL, ()  # type: tuple[ProposalVerdict, tuple[int, ...]]
     if proposed is None:
-        why = f"there is no evidence of E({workers}) under {regime} scaling"
-        smaller = [point for point in evidence.points if point.k < workers] if evidence else []
-        if smaller and smaller[-1].reaches(floor) is False:  # efficiency does not rise with K
-            why += f", but {smaller[-1].text} is already below {floor:g} and does not rise with K"
+        why = f"there is no evidence of E({workers}) under {regime} scaling{_already_below(evidence, workers, floor)}"
         measure = further_k(evidence, workers, proposal.workers_today)
     elif gain is not None and gain < proposal.least_gain:
         verdict = ProposalVerdict.NO_HELP
@@ -132,6 +129,14 @@ def judge(proposal: Proposal, regime: Regime, *, quick: bool = False) -> Judgeme
         why=why,
         measure=measure,
     )
+
+
+def _already_below(evidence: Evidence | None, workers: int, floor: float) -> str:
+    """What a smaller K says where it is below the floor: efficiency does not rise with K."""
+    smaller = [point for point in evidence.points if point.k < workers] if evidence else []
+    if not smaller or smaller[-1].reaches(floor) is not False:
+        return ""
+    return f", but {smaller[-1].text} is already below {floor:g} and does not rise with K"
 
 
 def closer_k(evidence: Evidence | None, proposed: EfficiencyPoint, workers: int, today: int) -> tuple[int, ...]:
@@ -191,31 +196,38 @@ def decide(proposal: Proposal, verdict: ProposalVerdict, judgements: Sequence[Ju
 def _purchase_sentences(
     proposal: Proposal, verdict: ProposalVerdict, strong: Judgement | None, weak: Judgement | None
 ) -> Iterator[str]:
-    unit, helps = unit_words(proposal.k_unit), ProposalVerdict.HELPS
-    judgements = [one for one in (strong, weak) if one is not None]
+    helps, judgements = ProposalVerdict.HELPS, [one for one in (strong, weak) if one is not None]
+    failing = next((one for one in judgements if one.verdict is not helps), None)
     if verdict is ProposalVerdict.CANNOT_TELL:
-        if proposal.regime is ProposedRegime.UNKNOWN and len({one.verdict for one in judgements}) > 1:
-            yield "say first whether the problem grows with the cluster: strong and weak scaling give different answers"
-        first = sorted({k for one in judgements for k in one.measure})
-        if first:
-            why = "; ".join(one.why for one in judgements if one.measure)
-            yield f"measure K = {', '.join(map(str, first))} first ({why})"
-    elif proposal.regime is ProposedRegime.MIXED and weak and strong and weak.verdict is helps is not strong.verdict:
-        part = _largest(proposal, strong)
-        if part is None:
-            yield f"buy {proposal.workers} {unit} for weak-scaling workloads only"
-        else:
-            strong_part = f"reserve a {part.k}-{unit.removesuffix('s')} partition for strong ones"
-            yield f"buy {proposal.workers} {unit} for weak-scaling workloads and {strong_part}"
-    elif strong is not None and strong.verdict is not helps:
-        weak_evidence = proposal.evidence(Regime.WEAK)
+        yield from _measure_first(proposal, judgements)
+    elif failing is None:
+        size = f"{proposal.workers} {unit_words(proposal.k_unit)}"
+        yield f"{size} are worth it: {'; '.join(one.why for one in judgements)}"
+    elif proposal.regime is ProposedRegime.MIXED and failing is strong and weak and weak.verdict is helps:
+        yield _for_weak_only(proposal, failing)
+    else:
+        weak_evidence = proposal.evidence(Regime.WEAK) if failing is strong else None
         as_weak = None if weak_evidence is None else weak_evidence.at(proposal.workers)
         reassess = as_weak is not None and as_weak.reaches(proposal.floor)
-        yield from _weak_instead(proposal, strong, as_weak) if reassess and as_weak else _smaller(proposal, strong)
-    elif weak is not None and weak.verdict is not helps:
-        yield from _smaller(proposal, weak)
-    else:
-        yield f"{proposal.workers} {unit} are worth it: {'; '.join(one.why for one in judgements)}"
+        yield from _weak_instead(proposal, failing, as_weak) if reassess and as_weak else _smaller(proposal, failing)
+
+
+def _measure_first(proposal: Proposal, judgements: Sequence[Judgement]) -> Iterator[str]:
+    """What would decide it: the regime, or the K to measure."""
+    if proposal.regime is ProposedRegime.UNKNOWN and len({one.verdict for one in judgements}) > 1:
+        yield "say first whether the problem grows with the cluster: strong and weak scaling give different answers"
+    if first := sorted({k for one in judgements for k in one.measure}):
+        why = "; ".join(one.why for one in judgements if one.measure)
+        yield f"measure K = {', '.join(map(str, first))} first ({why})"
+
+
+def _for_weak_only(proposal: Proposal, strong: Judgement) -> str:
+    """A mixed load of which only the growing part is helped."""
+    unit, part = unit_words(proposal.k_unit), _largest(proposal, strong)
+    if part is None:
+        return f"buy {proposal.workers} {unit} for weak-scaling workloads only"
+    strong_part = f"reserve a {part.k}-{unit.removesuffix('s')} partition for strong ones"
+    return f"buy {proposal.workers} {unit} for weak-scaling workloads and {strong_part}"
 
 
 def _weak_instead(proposal: Proposal, strong: Judgement, weak: EfficiencyPoint) -> Iterator[str]:
@@ -348,21 +360,23 @@ def most_sensitive(proposal: Proposal) -> tuple[Sensitivity, ...]:
         value = _follow(proposal, path)
         if value is None:
             continue
-        turns = [turn for sign in (1, -1) if (turn := _turn(proposal, path, now, sign)) is not None]
-        result = Sensitivity(name=name, value=value)
-        if turns and value != 0:
-            factor, becomes = min(turns, key=lambda turn: abs(math.log(turn[0])))
-            result = replace(result, turns_at=value * factor, becomes=str(becomes))
-        results.append(result)
+        turns = [turn for sign in (1, -1) if value and (turn := _turn(proposal, path, now, sign))]
+        nearest = min(turns, key=lambda turn: abs(math.log(turn[0])), default=None)
+        turns_at, becomes = (None, None) if nearest is None else (value * nearest[0], str(nearest[1]))
+        results.append(Sensitivity(name=name, value=value, turns_at=turns_at, becomes=becomes))
+    results += _stated_efficiencies(proposal, now)
+    return tuple(sorted(results, key=lambda result: result.distance)[:SHOWN])
+
+
+def _stated_efficiencies(proposal: Proposal, now: ProposalVerdict) -> Iterator[Sensitivity]:
+    """The efficiencies at the proposed K that decide: the verdict turns at the floor."""
     opposite = {ProposalVerdict.HELPS: ProposalVerdict.WASTEFUL, ProposalVerdict.WASTEFUL: ProposalVerdict.HELPS}
     for regime in regimes_of(proposal) if now in opposite else ():
         evidence = proposal.evidence(regime)
         point = None if evidence is None else evidence.at(proposal.workers)
         if point is not None and point.value and judge(proposal, regime, quick=True).verdict is now:
             name = f"{regime} efficiency at K = {proposal.workers}"
-            turned = str(opposite[now])
-            results.append(Sensitivity(name=name, value=point.value, turns_at=proposal.floor, becomes=turned))
-    return tuple(sorted(results, key=lambda result: result.distance)[:SHOWN])
+            yield Sensitivity(name=name, value=point.value, turns_at=proposal.floor, becomes=str(opposite[now]))
 
 
 INPUTS = {  # numbers that the verdict may depend on, by where they stand in a proposal

@@ -339,7 +339,7 @@ def model_evidence(proposal: Proposal, regime: Regime, *, quick: bool = False) -
 
 def modelled(proposal: Proposal, regime: Regime, k: int) -> EfficiencyPoint:
     """E at K by the model; its interval has every ranged input at its worse and at its better end."""
-    serial, stragglers = proposal.serial, proposal.stragglers
+    serial, spread = proposal.serial, proposal.stragglers
     if serial is None:
         raise InputError("a model needs a serial share")
     work = k if regime is Regime.STRONG else 1
@@ -348,16 +348,16 @@ def modelled(proposal: Proposal, regime: Regime, k: int) -> EfficiencyPoint:
         return 1.0 / (time_ratio(k, regime, serial=share, exchange=proposal.collective, spread=spread) * work)
 
     value, low, high = efficiency(serial.share, proposal.spread), None, None
-    spread_ranged = stragglers is not None and stragglers.spread is not None and stragglers.low is not None
-    if k > 1 and ((serial.low is not None and serial.high is not None) or spread_ranged):
-        worst, best_spread = proposal.spread, proposal.spread
-        if stragglers is not None and spread_ranged:
-            worst, best_spread = stragglers.high, stragglers.low
+    worst = best_spread = proposal.spread
+    if spread is not None and spread.spread is not None and spread.low is not None:
+        worst, best_spread = spread.high, spread.low
+    if k > 1 and (serial.low is not None or worst != best_spread):
         low = efficiency(serial.share if serial.high is None else serial.high, worst)
         high = efficiency(serial.share if serial.low is None else serial.low, best_spread)
-    seconds, one = None, proposal.time_at_baseline
-    if one is not None:
-        seconds = Estimate(one / work / value, method="model")
+    seconds = None
+    if proposal.time_at_baseline is not None:
+        seconds = Estimate(proposal.time_at_baseline / work / value, method="model")
         if low is not None and high is not None:
-            seconds = Estimate(one / work / value, one / work / high, one / work / low, None, "model, stated ranges")
+            ends = (seconds.value * value / high, seconds.value * value / low)
+            seconds = Estimate(seconds.value, *ends, None, "model, stated ranges")
     return EfficiencyPoint(k=k, value=value, low=low, high=high, kind="model", seconds=seconds)

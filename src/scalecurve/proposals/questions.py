@@ -12,7 +12,7 @@ from scalecurve.laws.amdahl import ceiling, serial_for, serial_fraction
 from scalecurve.laws.stragglers import chance_of_any_slow, lognormal_maximum
 from scalecurve.planning.cost import Cost, cost
 from scalecurve.planning.cost_rows import cost_text
-from scalecurve.planning.curve import CurvePoint, Kind, TimeCurve
+from scalecurve.planning.curve import CurvePoint, TimeCurve, TimeSource
 from scalecurve.planning.pricing import HOUR, price_job
 from scalecurve.planning.tariff import Tariff, format_amount, format_money
 from scalecurve.proposals.decision import Judgement
@@ -190,13 +190,13 @@ def price_proposal(proposal: Proposal, judgement: Judgement) -> Cost | None:
     by_k = {
         point.k: point for point in (*evidence.points, judgement.proposed, judgement.today) if point and point.value
     }
-    kinds = {"measured": Kind.MEASURED, "interpolated": Kind.INTERPOLATED, "forecast": Kind.FORECAST}
+    kinds = {"measured": TimeSource.MEASURED, "interpolated": TimeSource.INTERPOLATED, "forecast": TimeSource.FORECAST}
     points = []
     for point in by_k.values():
         work = base * evidence.baseline_k / point.k  # seconds per result: T(K0) K0/(K E), in both regimes
         low, high = None if point.high is None else work / point.high, work / point.low if point.low else None
         seconds = Estimate(work / (point.value or 1.0), low, high, None, point.kind)
-        points.append(CurvePoint(k=point.k, seconds=seconds, kind=kinds.get(point.kind, Kind.LAW)))
+        points.append(CurvePoint(k=point.k, seconds=seconds, kind=kinds.get(point.kind, TimeSource.LAW)))
     k0, unit = evidence.baseline_k, proposal.k_unit
     curve = TimeCurve(name=proposal.title, points=tuple(points), baseline_k=k0, k_unit=unit)
     return cost(curve, tariff, jobs=proposal.price.jobs)

@@ -5,7 +5,7 @@ The list of items is the union of the forms in `FORMS`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -28,6 +28,23 @@ EuroHPC wants the same in its Project Scope and Plan (http://www.prace-ri.eu/reg
 Compare with the form of your own call."""
 MISSING = "MISSING"
 FEWEST_REPEATS = 3
+REMEDIES = {  # every item that forms ask for, in their order, and what to add where nothing is said
+    "problem treated": "say which production problem was timed, in [workload] of the study",
+    "problem size": "state total or per-worker work",
+    "strong scaling": "add a study with fixed total work",
+    "weak scaling": "add a study with fixed work per worker",
+    "node counts": "state --node-size, the workers of a node",
+    "repeats": "run each K three times",
+    "machine": "name the machine that was measured",
+    "software": "list code version, compiler and libraries",
+    "job size justified": "find a size that keeps the efficiency, or say why it is worth less",
+    "wall time of a run": "say how long a production run takes at that size",
+    "programming model": "name it: MPI, OpenMP, CUDA, ...",
+    "resources requested": "say --runs, the number of production runs",
+    "memory of a node": "state the memory that a node needs at that size",
+    "checkpoint and restart": "say how often a run saves its state, and whether it can go on from there",
+    "storage and I/O": "add the bytes and files written by a run; times do not say it",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +67,13 @@ class SizeRow:
     speedup: float
     efficiency: float
     node_hours: float | None
+
+    def cells(self, time: Callable[[float], str]) -> list[str | None]:
+        """The row as printed; `time` writes seconds."""
+        nodes = None if self.nodes is None else f"{self.nodes:g}"
+        seconds = None if self.seconds is None else time(self.seconds)
+        hours = None if self.node_hours is None else f"{self.node_hours:.3g}"
+        return [f"{self.k:,}", nodes, seconds, f"{self.speedup:.2f}", percent(self.efficiency), hours]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -87,22 +111,10 @@ class ScalingSection(Result):
         heads = ("K", "nodes", "T", "speedup", "efficiency", "node-hours")
         blocks: list[Block] = []
         for title, rows in self.tables:
-            written = seconds_alike(row.seconds for row in rows)
-            cells = [
-                [
-                    f"{row.k:,}",
-                    None if row.nodes is None else f"{row.nodes:g}",
-                    None if row.seconds is None else written(row.seconds),
-                    f"{row.speedup:.2f}",
-                    percent(row.efficiency),
-                    None if row.node_hours is None else f"{row.node_hours:.3g}",
-                ]
-                for row in rows
-            ]
-            blocks += [
-                Heading(title),
-                table(heads, cells, caption="Speedup and efficiency relative to the smallest run"),
-            ]
+            time = seconds_alike(row.seconds for row in rows)
+            cells = [row.cells(time) for row in rows]
+            caption = "Speedup and efficiency relative to the smallest run"
+            blocks += [Heading(title), table(heads, cells, caption=caption)]
         marks = [[item.name, item.text or Cell(f"{MISSING}: {item.remedy}", "bad")] for item in self.items]
         listed = table([Column("item", "left"), Column("what the studies say", "left")], marks)
         return Document(
@@ -164,40 +176,31 @@ def _items(
     study = studies[0][0]
     regimes = {each.regime for each, _ in studies}
     fewest = min(row.n for _, own in studies for row in own.rows)
-    work, machine, software = study.workload, study.provenance.machine, study.provenance.software
-    job = ": ".join(filter(None, (work.name, work.description))) or None
-    size = None if work.total is None and work.per_worker is None else f"{work.total or work.per_worker:g}"
-    chosen_text = None if chosen is None else f"K = {chosen.k}: efficiency {percent(chosen.efficiency)}"
+    work, software = study.workload, study.provenance.software
     packages = software.get("packages", software) if isinstance(software, dict) else {}
+    with_nodes = all(_size_row(*pair, pair[1].rows[0]).nodes for pair in studies)
+    asked = None if requested is None or runs is None else f"{runs:,} runs x {requested / runs:.3g} = {requested:.4g}"
     said = {
-        "problem treated": (job, "say which production problem was timed, in [workload] of the study"),
-        "problem size": (size and f"{size} {work.work_unit or ''}".strip(), "state total or per-worker work"),
-        "strong scaling": ("table above" if Regime.STRONG in regimes else None, "add a study with fixed total work"),
-        "weak scaling": ("table above" if Regime.WEAK in regimes else None, "add a study with fixed work per worker"),
-        "node counts": (
-            "table above" if all(_size_row(*pair, pair[1].rows[0]).nodes for pair in studies) else None,
-            "state --node-size, the workers of a node",
-        ),
-        "repeats": (f"at least {fewest} at each K" if fewest >= FEWEST_REPEATS else None, "run each K three times"),
-        "machine": (machine.get("cpu") or machine.get("host"), "name the machine that was measured"),
-        "software": (", ".join(list(packages)[:6]) or None, "list code version, compiler and libraries"),
-        "job size justified": (chosen_text, "find a size that keeps the efficiency, or say why it is worth less"),
-        "wall time of a run": (
-            None if chosen is None or chosen.seconds is None else format_seconds(chosen.seconds),
-            "say how long a production run takes at that size",
-        ),
-        "programming model": (study.provenance.launcher, "name it: MPI, OpenMP, CUDA, ..."),
-        "resources requested": (
-            None
-            if requested is None or runs is None
-            else f"{runs:,} runs x {requested / runs:.3g} = {requested:.4g} node-hours",
-            "say --runs, the number of production runs",
-        ),
-        "memory of a node": (None, "state the memory that a node needs at that size"),
-        "checkpoint and restart": (None, "say how often a run saves its state, and whether it can go on from there"),
-        "storage and I/O": (None, "add the bytes and files written by a run; times do not say it"),
+        "problem treated": ": ".join(filter(None, (work.name, work.description))),
+        "problem size": _size_text(study),
+        "strong scaling": Regime.STRONG in regimes and "table above",
+        "weak scaling": Regime.WEAK in regimes and "table above",
+        "node counts": with_nodes and "table above",
+        "repeats": fewest >= FEWEST_REPEATS and f"at least {fewest} at each K",
+        "machine": study.provenance.machine.get("cpu") or study.provenance.machine.get("host"),
+        "software": ", ".join(list(packages)[:6]),
+        "job size justified": chosen and f"K = {chosen.k}: efficiency {percent(chosen.efficiency)}",
+        "wall time of a run": chosen and chosen.seconds and format_seconds(chosen.seconds),
+        "programming model": study.provenance.launcher,
+        "resources requested": asked and f"{asked} node-hours",
     }
-    return tuple(SectionItem(name=name, text=text, remedy=remedy) for name, (text, remedy) in said.items())
+    return tuple(SectionItem(name=name, text=said.get(name) or None, remedy=hint) for name, hint in REMEDIES.items())
+
+
+def _size_text(study: Study) -> str | None:
+    work = study.workload
+    size = work.total or work.per_worker
+    return None if size is None else f"{size:g} {work.work_unit or ''}".strip()
 
 
 def methods_text(study: Study, own: SpeedupTable) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,10 @@ from scalecurve.render.plots import (
     SERIES,
     USUAL,
     Size,
+    area,
+    lines,
     log_axis,
+    name_axes,
     plain_numbers,
     shorten,
     shortened,
@@ -72,21 +76,34 @@ def curve(
     if len(tables) > MOST_OVERLAID:
         _multiples(figure, tables, panels[0])
         return
-    ahead = near(tables, forecast) if len(tables) == 1 else []
     stacked = figure.get_figwidth() < NARROW_INCHES
     grid = (len(panels), 1) if stacked else (1, len(panels))
     for what, axes in zip(panels, figure.subplots(*grid, squeeze=False).flat, strict=True):
-        _ideal(axes, tables, ahead, what)
-        for place, (name, table) in enumerate(zip(shortened([own.name for own in tables]), tables, strict=True)):
-            label = "measured" if len(tables) == 1 else f"{name}: {_bend_words(table)}"
-            _points(axes, table, what, SERIES[place], MARKERS[place], label)
-        _frame(axes, tables, ahead, what)
-        if ahead:
-            _forecast_band(axes, first, ahead, what)
-        for place, table in enumerate(tables):
-            alone = f"{_bend_words(first)}: {rule_words(first)}" if len(tables) == 1 else None
-            _mark_bend(axes, table, RED if len(tables) == 1 else SERIES[place], alone)
+        if len(tables) == 1:
+            _alone(axes, first, near(tables, forecast), what)
+        else:
+            _overlaid(axes, tables, what)
         axes.legend(loc="upper left" if what == "speedup" else "best")
+
+
+def _alone(axes: Axes, own: SpeedupTable, ahead: Sequence[dict[str, Any]], what: str) -> None:
+    """One curve with its forecast and its bend."""
+    _ideal(axes, [own], ahead, what)
+    _points(axes, own, what, SERIES[0], MARKERS[0], "measured")
+    _frame(axes, [own], ahead, what)
+    if ahead:
+        _forecast_band(axes, own, ahead, what)
+    _mark_bend(axes, own, RED, f"{_bend_words(own)}: {rule_words(own)}")
+
+
+def _overlaid(axes: Axes, tables: Sequence[SpeedupTable], what: str) -> None:
+    """Curves in one plot, each with its bend in its colour."""
+    _ideal(axes, tables, (), what)
+    for place, (name, own) in enumerate(zip(shortened([own.name for own in tables]), tables, strict=True)):
+        _points(axes, own, what, SERIES[place], MARKERS[place], f"{name}: {_bend_words(own)}")
+    _frame(axes, tables, (), what)
+    for colour, own in zip(SERIES, tables, strict=False):
+        _mark_bend(axes, own, colour)
 
 
 def main_quantity(table: SpeedupTable) -> str:
@@ -139,7 +156,7 @@ def _frame(axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str,
         axes.set_ylim(lowest / margin**2, max(largest, *values) * margin)
     log_axis(axes, workers, both=what == "speedup")
     axes.set_xlim(smallest / margin, largest * margin)
-    axes.set_xlabel(f"K ({shorten(', '.join(dict.fromkeys(own.k_unit for own in tables)))})")
+    axes.set_xlabel(f"K ({shorten(', '.join(dict.fromkeys(unit_words(own.k_unit) for own in tables)))})")
     base = "" if tables[0].baseline_k == 1 else f", K0 = {tables[0].baseline_k}"
     axes.set_ylabel(f"speedup S(K){base}" if what == "speedup" else f"efficiency E(K){base}")
 
@@ -217,64 +234,62 @@ def _multiples(figure: Figure, tables: Sequence[SpeedupTable], what: str) -> Non
 def paint_forecast(figure: Figure, result: Forecast) -> None:
     """Measured medians, and the expected values beyond them with their interval; grey where the forecast is far."""
     axes, study = figure.subplots(), result.view.study
-    workers, medians = zip(*result.measured, strict=True)
-    band = [(row.k, row.low, row.high) for row in result.curve if row.low is not None and row.high is not None]
-    ahead, lows, highs = zip(*band, strict=True) if band else ((), (), ())
-    axes.fill_between(
-        ahead, lows, highs, color=ORANGE, alpha=0.22, linewidth=0, label=f"{percent(result.level)} interval"
-    )
-    expected = [(row.k, row.value) for row in result.curve if row.value is not None]
-    if expected:
-        axes.plot(*xy(expected), color=ORANGE, linestyle="--", label="forecast")
+    workers = [k for k, _ in result.measured]
+    area(axes, [(row.k, row.low, row.high) for row in result.curve], ORANGE, 0.22, f"{percent(result.level)} interval")
+    lines(axes, [("forecast", ORANGE, "--", [(row.k, row.value) for row in result.curve])])
     for alike in result.explanation.alike if result.explained and result.explanation else ():
-        label = f"shape of {alike.source[:40]}"
-        axes.plot(*xy(list(alike.line)), color=GREY, linewidth=0.9, linestyle=":", label=label)
-    axes.plot(workers, medians, color=BLUE, marker="o", label="measured (median)")
+        lines(axes, [(f"shape of {alike.source[:40]}", GREY, ":", alike.line)], linewidth=0.9)
+    lines(axes, [("measured (median)", BLUE, "o-", result.measured)])
     for row in result.rows:
         if row.low is None or row.high is None or row.extrapolation <= 1:
             continue
         colour = GREY if row.extrapolation > GREY_BEYOND else RED
-        if row.value is not None:
-            style: dict[str, Any] = {"color": colour, "marker": "D", "markerfacecolor": "white", "linestyle": "none"}
-            axes.plot([row.k], [row.value], zorder=4, **style)
+        lines(axes, [(None, colour, "D", [(row.k, row.value)])], markerfacecolor="white", zorder=4)
         axes.vlines(row.k, row.low, row.high, color=colour, linewidth=1.3, zorder=3)
     log_axis(axes, [*workers, *(row.k for row in result.rows if row.k > workers[-1] and not row.refused)])
-    axes.set_yscale("log")
-    plain_numbers(axes.yaxis)
-    axes.set_xlabel(f"K ({unit_words(study.k_unit)})")
-    axes.set_ylabel(str(study.quantity).replace("_", " "))
     title = f"{result.name[:60]}: {what_scales(study.regime, study.k_unit)}, measured to K = {workers[-1]}"
-    axes.set_title(wrapped(title, figure), loc="left", fontsize="medium")
-    axes.legend(loc="best")
+    quantity = str(study.quantity).replace("_", " ")
+    name_axes(axes, f"K ({unit_words(study.k_unit)})", quantity, wrapped(title, figure), log=True)
+    plain_numbers(axes.yaxis)
 
 
 def law_axes(axes: Axes, result: LawTable) -> None:
     """One axis for all cases: speedups against the diagonal, or efficiencies when any case lets the work grow."""
     workers = [row.k for row in result.cases[0].rows]
-    grows = any(case.grows for case in result.cases)
-    if grows:
-        axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="ideal E = 1")
+    if any(case.grows for case in result.cases):
+        _efficiencies(axes, result)
     else:
         axes.plot(workers, workers, color=GREY, linestyle="--", linewidth=1, label="ideal S = K")
-    for place, case in enumerate(result.cases):
-        colour, dash = SERIES[place % len(SERIES)], DASHES[place // len(SERIES) % len(DASHES)]
+        for case, colour, dash in _styled(result.cases):
+            points = [(row.k, row.speedup) for row in case.rows]
+            lines(axes, [(case.label, colour, f"o{dash}", points)], markersize=3.5)
+            if case.ceiling is not None:
+                axes.axhline(
+                    case.ceiling, color=colour, linewidth=0.9, linestyle=":", label=f"ceiling {case.ceiling:g}"
+                )
+        title = f"{result.cases[0].title}: strong scaling, total work fixed"
+        log_axis(axes, workers, both=True)
+        name_axes(axes, "K (workers)", "speedup S(K)", title)
+
+
+def _efficiencies(axes: Axes, result: LawTable) -> None:
+    """The efficiencies of every case of a law, of which at least one lets the work grow."""
+    axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="ideal E = 1")
+    for case, colour, dash in _styled(result.cases):
         held = "weak, work per worker fixed" if case.grows else "strong, total work fixed"
-        points = [(row.k, row.efficiency if grows else row.speedup) for row in case.rows]
-        label = f"{held}: {case.label}" if grows else case.label
-        axes.plot(*xy(points), color=colour, linestyle=dash, marker="o", markersize=3.5, label=label)
-        if case.ceiling is not None and not grows:
-            axes.axhline(case.ceiling, color=colour, linewidth=0.9, linestyle=":", label=f"ceiling {case.ceiling:g}")
-    log_axis(axes, workers, both=not grows)
-    axes.set_xlabel("K (workers)")
-    axes.set_ylabel("efficiency E(K)" if grows else "speedup S(K)")
-    if grows:
-        axes.set_ylim(0, 1.08)
-        is_both = any(not case.grows for case in result.cases)
-        held = "strong (total work fixed) and weak (work per worker fixed)" if is_both else "work grows with K"
-        axes.set_title(f"{result.law}: {held}", loc="left", fontsize="medium")
-    else:
-        axes.set_title(f"{result.cases[0].title}: strong scaling, total work fixed", loc="left", fontsize="medium")
-    axes.legend(loc="best")
+        points = [(row.k, row.efficiency) for row in case.rows]
+        lines(axes, [(f"{held}: {case.label}", colour, f"o{dash}", points)], markersize=3.5)
+    log_axis(axes, [row.k for row in result.cases[0].rows])
+    axes.set_ylim(0, 1.08)
+    is_both = any(not case.grows for case in result.cases)
+    held = "strong (total work fixed) and weak (work per worker fixed)" if is_both else "work grows with K"
+    name_axes(axes, "K (workers)", "efficiency E(K)", f"{result.law}: {held}")
+
+
+def _styled(those: Iterable[Any]) -> Iterator[tuple[Any, str, str]]:
+    """Each with its colour and its dash, of which no two are the same for the first 28."""
+    for i, one in enumerate(those):
+        yield one, SERIES[i % len(SERIES)], DASHES[i // len(SERIES) % len(DASHES)]
 
 
 def phase_bars(figure: Figure, rows: Sequence[PhaseShares]) -> None:
@@ -323,18 +338,17 @@ def paint_grid(figure: Figure, result: GridFit | GridForecast) -> None:
     """T over K with a curve for every size, measured and modelled; beside a fit the isoefficiency lines over K."""
     from scalecurve.fitting.grid_fit import GridFit  # late: few pictures are of grids
 
-    lines = result.curves()
     panels = 2 if isinstance(result, GridFit) else 1
     grid = (panels, 1) if figure.get_figwidth() < NARROW_INCHES else (1, panels)
     axes = figure.subplots(*grid, squeeze=False).flat
-    for i, line in enumerate(lines):
-        colour, dash = SERIES[i % len(SERIES)], DASHES[i // len(SERIES) % len(DASHES)]
+    sizes = result.curves()
+    for marker, (line, colour, dash) in zip(itertools.cycle(MARKERS), _styled(sizes), strict=False):
         axes[0].plot(line.k, line.time, color=colour, linestyle=dash, label=f"N = {line.label}")
         axes[0].fill_between(line.k, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
-        axes[0].plot(line.measured_k, line.measured, MARKERS[i % len(MARKERS)], color=colour)
+        axes[0].plot(line.measured_k, line.measured, marker, color=colour)
     axes[0].set(yscale="log", xlabel=f"K ({unit_words(result.k_unit)})", title="T over K by size")
     axes[0].set_ylabel("T (seconds)" if result.quantity is Quantity.SECONDS else "T (of one unit of work)")
-    log_axis(axes[0], sorted({round(k) for line in lines for k in (*line.measured_k, *line.k[-1:])}))
+    log_axis(axes[0], sorted({round(k) for line in sizes for k in (*line.measured_k, *line.k[-1:])}))
     plain_numbers(axes[0].yaxis)
     axes[0].legend(fontsize="small")
     if isinstance(result, GridFit):
@@ -342,23 +356,18 @@ def paint_grid(figure: Figure, result: GridFit | GridForecast) -> None:
 
 
 def isoefficiency_axes(axes: Axes, result: GridFit) -> None:
-    """The size that holds each E, with its band, and the textbook answers."""
+    """The size that holds each E, with its band, and the textbook answers beside the first."""
     from matplotlib.ticker import FuncFormatter
 
-    for i, hold in enumerate(dict.fromkeys(row.hold for row in result.isoefficiency)):
-        rows = [(row, row.size) for row in result.isoefficiency if row.hold == hold and row.size is not None]
-        if not rows:
-            continue
-        colour, k = SERIES[i % len(SERIES)], [row.k for row, _ in rows]
-        axes.plot(k, [size.value for _, size in rows], "o-", color=colour, label=f"E = {hold:g}")
-        band = [(row.k, size.low, size.high) for row, size in rows if size.low is not None and size.high is not None]
-        if band:
-            at, low, high = zip(*band, strict=True)
-            axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
-        for name, dash in zip(rows[0][0].theory, DASHES[1:], strict=False):
-            axes.plot(
-                k, [row.theory[name] for row, _ in rows], dash, color=GREY, label=f"N ~ {name}" if i == 0 else None
-            )
+    known = [row for row in result.isoefficiency if row.size is not None]
+    holds = dict.fromkeys(row.hold for row in result.isoefficiency)
+    for hold, colour, _ in _styled(holds):
+        rows = [row for row in known if row.hold == hold]
+        lines(axes, [(f"E = {hold:g}", colour, "o-", [(row.k, row.size.value) for row in rows if row.size])])
+        area(axes, [(row.k, row.size.low, row.size.high) for row in rows if row.size], colour, 0.15)
+        for name, dash in zip(rows[0].theory if rows else (), DASHES[1:], strict=False):
+            label = f"N ~ {name}" if hold == next(iter(holds)) else None
+            lines(axes, [(label, GREY, dash, [(row.k, row.theory[name]) for row in rows])])
     axes.set(yscale="log", xlabel=f"K ({unit_words(result.k_unit)})", ylabel="N", title="Size that holds E")
     log_axis(axes, sorted({row.k for row in result.isoefficiency}))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda size, _: format_count(size)))

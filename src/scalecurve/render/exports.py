@@ -30,7 +30,30 @@ CHARACTER, MARGIN = 7, 10  # pixels of a badge
 def export(study: StudyLike, to: str, *, regime: str | None = None) -> bytes:
     """The bytes of a study in another format: csv, json, parquet, markdown, latex ... (`export_formats()`).
 
-    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.
+    Parameters
+    ----------
+    study
+        A study in any form that `load` takes.
+    to
+        csv, json, parquet, markdown, latex ... (`render.exports.export_formats()` lists all).
+    regime
+        "strong" or "weak", for a study that does not state it.
+
+    Returns
+    -------
+    bytes
+        What to write to a file.
+
+    Raises
+    ------
+    InputError
+        The study cannot be read, or there is no such format.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> sc.export({1: 100.0, 2: 52.0}, "csv", regime="strong").decode().splitlines()[0].split(",")[:2]
+    ['workers', 'seconds']
     """
     if str(to) not in export_formats():
         hint = f"one of {', '.join(export_formats())}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.render.plots import BLUE, GREEN, GREY, MARKERS, ORANGE, RED, SERIES, xy
+from scalecurve.render.plots import BLUE, GREEN, GREY, MARKERS, ORANGE, RED, SERIES, area, lines, name_axes, rules, xy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,104 +13,94 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms import CollectiveCost, LoadCurve, Roofline, StepCost, StragglerCost, WorkDepth
 
 
-def _log_ranks(axes: Axes, label: str, values: list[int]) -> None:
+def _ranks_below(axes: Axes, values: list[int]) -> None:
     """Powers of two along the number of ranks, with a tick at each value."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(values, [str(value) for value in values])
     axes.minorticks_off()
-    axes.set_xlabel(label)
 
 
 def collective_axes(axes: Axes, result: CollectiveCost) -> None:
     """Time over ranks for every algorithm, the lower bound below them."""
-    names = list(dict.fromkeys(name for row in result.rows for name in row.others))
-    for i, name in enumerate(names):
-        points = [(row.ranks, row.others.get(name) or None) for row in result.rows]
-        marker = MARKERS[i % len(MARKERS)]
-        axes.plot(*xy(points), color=SERIES[i % len(SERIES)], marker=marker, markersize=4, linewidth=1.2, label=name)
-    bounds = [(row.ranks, row.bound or None) for row in result.rows]
-    axes.plot(*xy(bounds), color=GREY, linestyle="--", label="lower bound")
-    axes.set_yscale("log")
-    _log_ranks(axes, "ranks", [row.ranks for row in result.rows])
-    axes.set_ylabel("seconds")
-    axes.set_title(f"{result.operation} over {result.network.name}", loc="left", fontsize="medium")
-    axes.legend(loc="best")
+    rows = result.rows
+    for i, name in enumerate(dict.fromkeys(name for row in rows for name in row.others)):
+        points = [(row.ranks, row.others.get(name) or None) for row in rows]
+        look = (SERIES[i % len(SERIES)], f"{MARKERS[i % len(MARKERS)]}-")
+        lines(axes, [(name, *look, points)], markersize=4, linewidth=1.2)
+    lines(axes, [("lower bound", GREY, "--", [(row.ranks, row.bound or None) for row in rows])])
+    name_axes(axes, "ranks", "seconds", f"{result.operation} over {result.network.name}", log=True)
+    _ranks_below(axes, [row.ranks for row in rows])
 
 
 def step_axes(axes: Axes, result: StepCost) -> None:
     """Compute, communication and their sum over K."""
     rows = result.rows
-    axes.plot(*xy([(row.workers, row.compute) for row in rows]), color=GREEN, marker="s", label="compute")
-    communication = [(row.workers, row.communication) for row in rows if row.communication > 0]
-    axes.plot(*xy(communication), color=ORANGE, marker="^", label="all-reduce")
-    steps = [(row.workers, row.to_dict()["seconds"]) for row in rows]
-    axes.plot(*xy(steps), color=BLUE, marker="o", label="step, nothing overlapped")
-    if result.exceeds_at is not None:
-        label = f"communication exceeds compute: K = {result.exceeds_at}"
-        axes.axvline(result.exceeds_at, color=RED, linestyle=":", label=label)
-    axes.set_yscale("log")
-    _log_ranks(axes, "K", [row.workers for row in rows])
-    axes.set_ylabel("seconds")
-    axes.set_title(f"a step with its gradient all-reduce, {result.regime} scaling", loc="left", fontsize="medium")
-    axes.legend(loc="best")
+    lines(
+        axes,
+        [
+            ("compute", GREEN, "s-", [(row.workers, row.compute) for row in rows]),
+            ("all-reduce", ORANGE, "^-", [(row.workers, row.communication or None) for row in rows]),
+            ("step, nothing overlapped", BLUE, "o-", [(row.workers, row.to_dict()["seconds"]) for row in rows]),
+        ],
+    )
+    rules(axes, "x", [(result.exceeds_at, RED, f"communication exceeds compute: K = {result.exceeds_at}")])
+    name_axes(axes, "K", "seconds", f"a step with its gradient all-reduce, {result.regime} scaling", log=True)
+    _ranks_below(axes, [row.workers for row in rows])
 
 
 def work_depth_axes(axes: Axes, result: WorkDepth) -> None:
     """T_P between its bounds, over P."""
-    workers = [row.workers for row in result.rows]
-    lows, highs = [row.least for row in result.rows], [row.greedy_bound for row in result.rows]
-    axes.fill_between(workers, lows, highs, color=BLUE, alpha=0.15, label="between max(W/P, D) and (W-D)/P + D")
-    simulated = [(row.workers, row.simulated) for row in result.rows if row.simulated is not None]
-    if simulated:
-        axes.plot(*xy(simulated), color=BLUE, marker="o", label="greedy schedule")
-    axes.axhline(result.depth, color=RED, linestyle=":", label="depth D: no schedule is faster")
-    axes.set_yscale("log")
-    _log_ranks(axes, "workers P", workers)
-    axes.set_ylabel(f"T_P ({result.unit})")
-    axes.set_title("work and depth", loc="left", fontsize="medium")
-    axes.legend(loc="best")
+    rows = result.rows
+    area(
+        axes,
+        [(row.workers, row.least, row.greedy_bound) for row in rows],
+        BLUE,
+        0.15,
+        "between max(W/P, D) and (W-D)/P + D",
+    )
+    lines(axes, [("greedy schedule", BLUE, "o-", [(row.workers, row.simulated) for row in rows])])
+    rules(axes, "y", [(result.depth, RED, "depth D: no schedule is faster")])
+    name_axes(axes, "workers P", f"T_P ({result.unit})", "work and depth", log=True)
+    _ranks_below(axes, [row.workers for row in rows])
 
 
 def straggler_axes(axes: Axes, result: StragglerCost) -> None:
     """Barrier efficiency over K: a barrier at every step against one at the end."""
     rows = [row.to_dict() | {"workers": row.workers} for row in result.rows]
     axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="no waiting")
-    every = [(row["workers"], row["efficiency"]) for row in rows]
-    axes.plot(*xy(every), color=BLUE, marker="o", label="barrier every step")
-    at_end = [(row["workers"], row["end_efficiency"]) for row in rows]
-    axes.plot(*xy(at_end), color=GREEN, marker="s", label=f"one barrier after {result.steps} steps")
-    simulated = [(row["workers"], row["simulated_efficiency"]) for row in rows]
-    axes.plot(*xy(simulated), color=ORANGE, marker="x", linestyle="none", label="simulated")
+    names = {
+        "efficiency": ("barrier every step", BLUE, "o-"),
+        "end_efficiency": (f"one barrier after {result.steps} steps", GREEN, "s-"),
+        "simulated_efficiency": ("simulated", ORANGE, "x"),
+    }
+    lines(axes, [(*look, [(row["workers"], row[name]) for row in rows]) for name, look in names.items()])
     axes.set_ylim(0, 1.05)
-    _log_ranks(axes, "K", [row.workers for row in result.rows])
-    axes.set_ylabel("barrier efficiency, mean / slowest")
-    axes.set_title(f"stragglers, {result.delays}", loc="left", fontsize="medium")
-    axes.legend(loc="best")
+    name_axes(axes, "K", "barrier efficiency, mean / slowest", f"stragglers, {result.delays}")
+    _ranks_below(axes, [row["workers"] for row in rows])
 
 
 def load_axes(axes: Axes, result: LoadCurve) -> None:
     """Latency against offered load, with the knee and the queue model."""
     points = result.points
-    axes.plot(*xy([(point.offered, point.mean) for point in points]), color=BLUE, marker="o", label="mean")
     tails = [(point.offered, point.p99.estimate.value) for point in points if point.p99.estimate is not None]
-    axes.plot(*xy(tails), color=RED, marker="^", label="p99")
-    axes.plot(*xy([(point.offered, point.mmc) for point in points]), color=GREY, linestyle="--", label="M/M/c mean")
-    if result.knee is not None:
-        axes.axvline(result.knee, color=GREEN, linestyle=":", label=f"knee {result.knee:.4g}/s")
-    if result.slo is not None:
-        axes.axhline(result.slo, color=ORANGE, linestyle=":", label="SLO")
-    axes.set_yscale("log")
-    axes.set_xlabel("offered requests per second")
-    axes.set_ylabel("seconds")
-    axes.set_title("latency over load", loc="left", fontsize="medium")
-    axes.legend(loc="best")
+    lines(
+        axes,
+        [
+            ("mean", BLUE, "o-", [(point.offered, point.mean) for point in points]),
+            ("p99", RED, "^-", tails),
+            ("M/M/c mean", GREY, "--", [(point.offered, point.mmc) for point in points]),
+        ],
+    )
+    rules(axes, "x", [(result.knee, GREEN, f"knee {result.knee or 0:.4g}/s")])
+    rules(axes, "y", [(result.slo, ORANGE, "SLO")])
+    name_axes(axes, "offered requests per second", "seconds", "latency over load", log=True)
 
 
 def roofline_axes(axes: Axes, result: Roofline) -> None:
     """The plot people know: both axes logarithmic, ceilings labelled, kernels named, hollow where nothing was timed."""
     for i, (label, corners) in enumerate(result.lines):
         colour, dash = SERIES[i % len(SERIES)], "-" if i + 1 < len(result.lines) else "--"
-        axes.plot(*xy(corners), color=colour, linestyle=dash, linewidth=1.6, label=label)
+        lines(axes, [(label, colour, dash, corners)], linewidth=1.6)
         axes.annotate(label, corners[0], textcoords="offset points", xytext=(2, 5), fontsize="small", color=colour)
     for i, placement in enumerate(result.placements):
         height = placement.achieved or placement.attainable
@@ -122,11 +112,8 @@ def roofline_axes(axes: Axes, result: Roofline) -> None:
             name = placement.kernel.name
             axes.annotate(name, place, textcoords="offset points", xytext=(6, -10), fontsize="small")
     axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(f"intensity (flop per byte of {result.level})")
-    axes.set_ylabel("flop/s")
-    axes.set_title(f"roofline of {result.machine}", loc="left", fontsize="medium")
-    axes.legend(loc="lower right")
+    below = f"intensity (flop per byte of {result.level})"
+    name_axes(axes, below, "flop/s", f"roofline of {result.machine}", log=True, legend="lower right")
 
 
 MECHANISMS: dict[str, Callable[[Axes, Any], None]] = {

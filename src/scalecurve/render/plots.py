@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Size = tuple[float, float]
 Painter = Callable[["Figure"], None]
+Curve = tuple[str | None, str, str, Iterable[tuple[float, float | None]]]
 
 BLUE, ORANGE, GREEN, PURPLE, GREY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#6b6b6b", "#D55E00"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, RED, "#56B4E9", "#000000")
@@ -60,6 +61,7 @@ STYLE: dict[Any, Any] = {
 }
 WIDTHS: dict[str, float | None] = {"screen": None, "column": 3.4, "page": 7.0}  # inches
 FONTS = {"sans": "DejaVu Sans", "serif": "DejaVu Serif"}
+CHOICES = {"width": tuple(WIDTHS), "font": tuple(FONTS), "title": ("usual", "none"), "scale": ("log", "linear")}
 METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 
 
@@ -82,19 +84,21 @@ class Picture:
 class Look:
     """How a picture is set: for the screen, or for one column or the whole page of a paper.
 
-    `font_size` is in points (default 10, in a column 8), `font` is "sans" or "serif".
+    `font_size` is in points (default 10, in a column 8), `font` is "sans" or "serif".  `title` "none" leaves titles
+    to the caption; `scale` "linear" draws K, speedups, times and costs along linear axes from 0.
     """
 
     width: str = "screen"
     font_size: float | None = None
     font: str = "sans"
+    title: str = "usual"
+    scale: str = "log"
 
     def __post_init__(self) -> None:
         faults = []
-        if self.width not in WIDTHS:
-            faults.append(Fault("unknown width", "width", self.width, f"use one of {', '.join(WIDTHS)}"))
-        if self.font not in FONTS:
-            faults.append(Fault("unknown font", "font", self.font, f"use one of {', '.join(FONTS)}"))
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                faults.append(Fault(f"unknown {name}", name, getattr(self, name), f"use one of {', '.join(known)}"))
         if self.font_size is not None and not 4 <= self.font_size <= 40:
             faults.append(Fault("not a font size in points", "font size", f"{self.font_size:g}", "use 4 to 40"))
         if faults:
@@ -125,6 +129,8 @@ def plot(
     width: str = "screen",
     font_size: float | None = None,
     font: str = "sans",
+    title: str = "usual",
+    scale: str = "log",
 ) -> Figure:
     """Draw a result, or a study's speedup table.
 
@@ -140,6 +146,10 @@ def plot(
         "screen", or "column" (3.4 inches) or "page" (7 inches) of a paper.
     font_size, font
         In points; "sans" or "serif".
+    title
+        "none" leaves titles to the caption of a paper.
+    scale
+        "log", or "linear" for K, speedups, times and costs along linear axes from 0.
 
     Returns
     -------
@@ -164,7 +174,7 @@ def plot(
         hint = "name the file .svg, .png or .pdf"
         raise InputError(Fault("unknown picture format", value=Path(path or "").suffix or str(path), remedy=hint))
     result = result if isinstance(result, Result) and regime is None else load_any(result, regime=regime)  # type: ignore[arg-type]
-    look = Look(width=width, font_size=font_size, font=font)
+    look = Look(width=width, font_size=font_size, font=font, title=title, scale=scale)
     figure = drawn(*painter_of(drawable(result)), look)
     figure._repr_png_ = lambda: file_of(figure, "png", look)  # type: ignore[attr-defined]  # a notebook shows the figure
     if target is not None:
@@ -237,11 +247,31 @@ def drawn(painter: Painter, size: Size, look: Look) -> Figure:
 
         figure = NewFigure(figsize=look.size(size), layout="constrained")
         painter(figure)
+        dress(figure, look)
         make_texts_plain(figure)
         if (layout := figure.get_layout_engine()) is not None:
             layout.execute(figure)  # laid out here and once; savefig would draw everything twice for it
             figure.set_layout_engine(None)
     return figure
+
+
+def dress(figure: Figure, look: Look) -> None:
+    """A painted figure without its titles, or along linear axes, where its look asks for that."""
+    from matplotlib.ticker import FuncFormatter
+
+    if look.title == "none":
+        figure.suptitle("")
+        for axes in figure.axes:
+            axes.set_title("", loc="left")
+            axes.set_title("")
+    for axes in figure.axes if look.scale == "linear" else []:
+        for name in ("x", "y"):
+            if getattr(axes, f"get_{name}scale")() == "log":
+                axis = getattr(axes, f"{name}axis")
+                write = axis.get_major_formatter()  # with a unit, where it is a function
+                axes.set(**{f"{name}scale": "linear"})
+                axes.set(**{f"{name}lim": (0, None)})
+                axis.set_major_formatter(write if isinstance(write, FuncFormatter) else "{x:,.9g}")
 
 
 def file_of(figure: Figure, kind: str, look: Look) -> bytes:
@@ -269,6 +299,41 @@ def xy(points: Iterable[tuple[float, float | None]]) -> tuple[list[float], list[
     """The x and the y of points, without those that have no y."""
     pairs = [(x, y) for x, y in points if y is not None]
     return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+def lines(axes: Axes, curves: Iterable[Curve], **style: Any) -> None:
+    """Draw curves, each a label, a colour, a form (marker and dash as matplotlib writes them: `o--`) and points; one
+    without points is left out."""
+    for label, colour, form, points in curves:
+        if (pairs := xy(points))[0]:
+            axes.plot(*pairs, form, color=colour, label=label, **style)
+
+
+def area(
+    axes: Axes, ends: Iterable[Sequence[float | None]], colour: str, alpha: float, label: str | None = None
+) -> None:
+    """Shade what lies between two ends at each x (x, low, high), where both are known."""
+    known = [end for end in ends if None not in end]
+    if known:
+        axes.fill_between(*zip(*known, strict=True), color=colour, alpha=alpha, linewidth=0, label=label)  # type: ignore[arg-type]
+
+
+def rules(axes: Axes, along: str, marks: Iterable[tuple[float | None, str, str]], dash: str = ":") -> None:
+    """Straight lines at places of the x or the y axis, each with its colour and label; absent ones are left out."""
+    draw = axes.axvline if along == "x" else axes.axhline
+    for place, colour, label in marks:
+        if place is not None:
+            draw(place, color=colour, linestyle=dash, label=label)
+
+
+def name_axes(axes: Axes, x: str, y: str, title: str = "", *, log: bool = False, legend: Any = "best") -> None:
+    """The names of both axes, the title and the legend; `log` is the scale of y."""
+    axes.set(xlabel=x, ylabel=y)
+    if log:
+        axes.set_yscale("log")
+    if title:
+        axes.set_title(title, loc="left", fontsize="medium")
+    axes.legend(loc=legend)
 
 
 def wrapped(text: str, figure: Figure) -> str:

@@ -194,7 +194,31 @@ def _finite(digits: str) -> float:
 
 
 def save(study: Study | StudySet, path: str | Path) -> None:
-    """Write the study file atomically: readers see the old file or the new one, never a part of one."""
+    """Write the study file atomically: readers see the old file or the new one, never a part of one.
+
+    Parameters
+    ----------
+    study
+        A Study, or a StudySet.
+    path
+        Where to write it; an older file is replaced.
+
+    Returns
+    -------
+    None
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> sc.save(sc.load({1: 100.0, 2: 52.0}, regime="strong"), "study.json")
+    >>> sc.load("study.json").all_k
+    (1, 2)
+    """
     target = Path(path)
     kind: type[object] = type(study)
     if not issubclass(kind, Study | StudySet):

@@ -5,6 +5,7 @@ import pytest
 
 from scalecurve.analysis import tabulate
 from scalecurve.errors import InputError
+from scalecurve.findings import error
 from scalecurve.study import Regime, Run, Study
 from tests.reference_study import strong_samples, strong_study
 
@@ -97,6 +98,11 @@ def test_oversubscribed_rows_are_marked() -> None:
 def test_one_k_only_is_refused() -> None:
     with pytest.raises(InputError, match="two worker counts"):
         tabulate(Study.from_samples({4: [1.0, 2.0]}, regime="strong"))
+    way = "continue it with `scalecurve measure --resume s.json`"
+    early = Study.from_samples({4: [1.0]}, regime="strong")
+    early = early.with_findings([error("interrupted", "The measurement was interrupted.", remedy=way)])
+    with pytest.raises(InputError, match=r"--resume s\.json"):
+        tabulate(early)
 
 
 def test_wrong_settings_are_all_reported() -> None:

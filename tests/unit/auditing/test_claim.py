@@ -224,3 +224,11 @@ def test_digits_of_a_division_are_not_called_too_precise(tmp_path: Path) -> None
 def test_a_single_point_far_out_without_a_loss_is_doubted() -> None:
     assert "perfectly-linear" in str(audit(load_claim(workers=256, speedup=256)))
     assert "perfectly-linear" not in str(audit(load_claim(workers=2, speedup=2)))
+
+
+def test_a_single_figure_is_asked_for_what_it_does_not_state() -> None:
+    bare = {"workers": 256, "efficiency": 0.9}
+    stated = bare | {"regime": "weak", "baseline": {"k": 8, "description": "one server of 8 GPUs"}}
+
+    assert "Relative to what" in str(audit(bare).answer.next)
+    assert "Relative to what" not in str(audit(stated).answer.next)

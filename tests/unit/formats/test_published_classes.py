@@ -13,6 +13,18 @@ PROVEN = "q,T,speedup,efficiency\n3,90,1.0,0.3333\n6,50,1.8,0.3\n12,30,3.0,0.25\
 PARTED = 'threads,time (ms)\n1,"8,200"\n2,"4,300"\n4,"2,100"\n'
 SHARE = "concurrency,requests_per_second,response_rate\n1,10,1.0\n2,19,0.99\n4,33,0.97\n"
 MODELS = "model size,gpus,tokens/s\n1B,2,15000\n7B,8,12000\n70B,32,8500\n"
+GERMAN = "|Clients|TPS|Latenz|\n|---|---|---|\n|5|5.070|0,58 ms|\n|20|6.385|2,99 ms|\n|50|9.943|8,1 ms|\n"
+SPANISH = "Es 3,04 veces menor.\n\n|Hilos|Tiempo|\n|---|---|\n|1|296,508 s|\n|2|190,435 s|\n|4|97,577 s|\n"
+SERIAL_ABOVE = (
+    "serial:\nfft - 9s\n\nOMP_NUM_THREADS=1\nfft - 10s\n\nOMP_NUM_THREADS=2\nfft - 6s\n\nOMP_NUM_THREADS=4\nfft - 4s\n"
+)
+WITH_RATE = "run:\n" + "".join(
+    f" {k} threads {t} sec ({800 / t:.0f} lines/s)\n" for k, t in ((1, 8.0), (2, 4.4), (4, 2.5))
+)
+WITH_COMM = "procs,t_wall_with_comm,t_wall_no_comm\n1,92.0,91.9\n2,46.6,46.5\n4,25.1,24.4\n"
+BY_RATIO = "hebras,secuencial,paralelo,S(n)\n1,4.9,5.06,0.9684\n2,4.9,2.5,1.96\n4,4.9,1.4,3.5\n"
+WRITERS = '{"bench": "c", "results": [{"writers": 1, "wall_s": 4}, {"writers": 2, "wall_s": 3}]}'
+NUMBERED = "name_it,threads,time (s)\n1,8,3.5\n2,8,3.7\n3,8,1.2\n"
 
 
 def read(folder: Path, name: str, text: str) -> dict[int, float]:
@@ -28,6 +40,17 @@ def read(folder: Path, name: str, text: str) -> dict[int, float]:
         ("proven.csv", PROVEN, {3: 90, 6: 50, 12: 30}),
         ("parted.csv", PARTED, {1: 8.2, 2: 4.3, 4: 2.1}),
         ("share.csv", SHARE, {1: 10, 2: 19, 4: 33}),
+        ("german.md", GERMAN, {5: 5070, 20: 6385, 50: 9943}),
+        ("spanish.md", SPANISH, {1: 296.508, 2: 190.435, 4: 97.577}),
+        ("serial.txt", SERIAL_ABOVE, {1: 10, 2: 6, 4: 4}),
+        ("rate.txt", WITH_RATE, {1: 8.0, 2: 4.4, 4: 2.5}),
+        ("comm.csv", WITH_COMM, {1: 92.0, 2: 46.6, 4: 25.1}),
+        ("ratio.csv", BY_RATIO, {1: 5.06, 2: 2.5, 4: 1.4}),
+        (
+            "writers.json",
+            '{"bench": "c", "results": [{"writers": 1, "wall_s": 4}, {"writers": 2, "wall_s": 3}]}',
+            {1: 4, 2: 3},
+        ),
     ],
 )
 def test_the_table_says_what_it_holds(tmp_path: Path, name: str, text: str, truth: dict[int, float]) -> None:
@@ -37,3 +60,32 @@ def test_the_table_says_what_it_holds(tmp_path: Path, name: str, text: str, trut
 def test_another_model_at_each_k_is_no_curve(tmp_path: Path) -> None:
     with pytest.raises(sc.InputError, match="different jobs"):
         read(tmp_path, "models.csv", MODELS)
+
+
+@pytest.mark.parametrize("name", ["Num Execution", "Execution"])
+def test_the_number_of_an_execution_is_no_worker_count(tmp_path: Path, name: str) -> None:
+    with pytest.raises(sc.InputError):
+        read(tmp_path, "runs.csv", NUMBERED.replace("name_it", name))
+
+
+def test_one_count_with_two_remarks_is_never_pooled(tmp_path: Path) -> None:
+    text = "procs,time (s)\n1,4.0\n4 (same node),1.1\n4 (2 nodes),9.0\n"
+    with pytest.raises(sc.InputError, match="split in several ways") as refusal:
+        read(tmp_path, "runs.csv", text)
+    assert "--accept" not in str(refusal.value)
+
+
+def test_a_count_with_a_remark_is_asked_about_and_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text('clients,tps\n1,10\n4,29\n"8, with admission control",14\n')
+    with pytest.raises(sc.InputError, match="--accept count-with-remark"):
+        sc.load(path)
+    assert sc.load(path, accept="count-with-remark").samples.distinct_k.tolist() == [1, 4]
+
+
+def test_times_of_years_are_asked_for_their_unit(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("threads,time\n1,44869891889\n2,24847953266\n4,13875652811\n")
+    with pytest.raises(sc.InputError, match="--unit ns"):
+        sc.load(path)
+    assert sc.load(path, unit="ns").samples.by_k()[1][0] == pytest.approx(44.869891889)

@@ -72,7 +72,7 @@ def test_sun_ni_lies_between_amdahl_and_gustafson(k: int, share: float) -> None:
 
 @given(workers, st.floats(min_value=1e-6, max_value=1.0))
 def test_the_two_serial_fractions_invert_each_other(k: int, share: float) -> None:
-    scaled = amdahl.scaled_from_serial(share, k)
+    scaled = share / (share + (1 - share) / k)  # Gustafson's f is the serial share of the time on K workers
 
     assert math.isclose(amdahl.serial_from_scaled(scaled, k), share, rel_tol=1e-9)
 

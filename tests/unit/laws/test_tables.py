@@ -60,7 +60,7 @@ def test_wrong_parameters_list_the_right_ones() -> None:
     with pytest.raises(InputError, match="it takes contention, coherency") as caught:
         law_table("usl", [1, 2], serial=0.1)
     assert [fault.where for fault in caught.value.faults] == ["serial", "contention"]
-    with pytest.raises(InputError, match="serial_for_efficiency"):
+    with pytest.raises(InputError, match="serial: parameter is missing; share of the K = 1 time"):
         law_table("amdahl", [1, 2])
     with pytest.raises(InputError, match="one speedup for each K"):
         law_table("karp-flatt", [2, 4], speedups=[1.9])

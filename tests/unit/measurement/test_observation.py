@@ -13,6 +13,7 @@ from scalecurve.measurement.guard import busy_seconds, is_disturbed, wait_for_qu
 from scalecurve.measurement.observation import Observer, ProcessView, energy_now
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.schedule import Made
+from scalecurve.measurement.servers import Peer
 from scalecurve.measurement.settings import MeasureSettings, make_settings
 from scalecurve.measurement.sweep import run_sweep
 from scalecurve.study import Run, RunStatus, Study
@@ -204,3 +205,22 @@ def test_ranks_that_load_mpi_late_are_looked_at_again(monkeypatch: pytest.Monkey
 
     assert looks == [1, 2, 3, 4, 8]  # rarely, and no more once it is known
     assert observer.facts([(1.0, [])], 0.0)[0]["mpi_libraries"] == ["/lib/libmpi.so.40"]
+
+
+def test_a_job_that_connects_late_is_asked_again_whom_it_talks_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that fills its tables for seconds has no connection yet at the first looks."""
+    looks: list[int] = []
+
+    def peers_of(tree: Any) -> tuple[Peer, ...]:
+        looks.append(observer.looks)
+        return (Peer("memcached", 9),) if observer.looks >= 6 else ()
+
+    monkeypatch.setattr(observation, "workers_below", lambda tree: ())
+    monkeypatch.setattr(observation, "starter_among", lambda tree: None)
+    monkeypatch.setattr(observation, "peers_of", peers_of)
+    observer = Observer(asks_peers=True)
+    for _ in range(40):
+        observer.look([7])
+
+    assert looks == [3, 4, 5, 6]
+    assert observer.facts([(1.0, [])], 0.0)[0]["talks_to"] == [{"name": "memcached", "pid": 9}]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 from typing import Unpack, get_type_hints
 
@@ -81,6 +83,31 @@ def test_the_template_is_a_valid_study(tmp_path: Path) -> None:
     assert given.output == tmp_path / "study.json"
 
 
+RECIPES = tomllib.loads(files("scalecurve.measurement").joinpath("recipes.toml").read_text())
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_a_valid_study_that_sets_what_it_names(name: str, tmp_path: Path) -> None:
+    launcher: dict[str, object] = {"name": name}
+    if name in ("PyTorchJob", "MPIJob"):
+        launcher = {"name": "kubernetes", "batch": {"kind": name}}
+    file = tmp_path / "study.toml"
+    file.write_text(template({"launcher": launcher, "workers": "1,8", "command": ["./own", "{workers}"]}))
+    given = make_settings(read_settings(file))
+    asked = RECIPES[name]["launcher"]
+
+    assert (given.workers, given.command) == ((1, 8), ("./own", "{workers}"))
+    assert given.launcher.name == launcher["name"]
+    assert {key: given.launcher.model_dump(mode="json")[key] for key in asked if key not in ("slurm", "batch")} == {
+        key: value for key, value in asked.items() if key not in ("slurm", "batch")
+    }
+    for table in ("slurm", "batch"):
+        own = getattr(given.launcher, table).model_dump(mode="json")
+        rest = {key: value for key, value in asked.get(table, {}).items() if key != "resources"}
+        assert {key: own[key] for key in rest} == rest
+    assert set(asked.get("batch", {}).get("resources", {})) <= set(given.launcher.batch.resources)
+
+
 def test_the_template_has_every_option_and_every_line_is_valid(tmp_path: Path) -> None:
     """Without its comment marks the template is a file that sets every option."""
     lines = [line.removeprefix("# ") for line in template().splitlines() if not line.startswith("# A ")]
@@ -136,3 +163,17 @@ def test_a_missing_file_and_one_that_is_not_toml(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("regime = strong")
     with pytest.raises(InputError, match="not TOML"):
         read_settings(tmp_path / "bad.toml")
+
+
+def test_a_dry_run_refuses_a_program_that_is_not_here(tmp_path: Path) -> None:
+    """Each misspelt word is a fault of its own, with the program that was meant, at every K that names another one."""
+    (tmp_path / "solver-1").write_text("")
+    (tmp_path / "solver-1").chmod(0o700)
+    asked = {"regime": "strong", "workers": "1,2", "oversubscribe": True, "folder": tmp_path}
+    with pytest.raises(InputError) as problem:
+        preview(command=["./solver-{workers}"], baseline={"serial": {"command": ["slep", "1"]}}, **asked)  # type: ignore[arg-type]
+    one, other = problem.value.faults
+
+    assert (one.value, one.remedy) == ("./solver-2", "did you mean solver-1?")
+    assert other.value == "slep"
+    assert preview(command=["./later", "{workers}"], timing={"setup_command": "make later"}, **asked).runs  # type: ignore[arg-type]

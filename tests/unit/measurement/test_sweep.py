@@ -165,8 +165,10 @@ def test_nothing_but_failures_is_an_error_with_the_reason(tmp_path: Path) -> Non
 
 
 def test_an_interrupt_keeps_the_completed_runs_and_resumes(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as end:
         run(tmp_path, FakeLauncher(ideal, interrupts=lambda job: job.order == 7))
+    place = tmp_path / "s.json"
+    assert f"{place} holds 7 of 12 launches: continue with `scalecurve measure --resume {place}`" in str(end.value)
     cut = read_study(tmp_path / "s.json")
 
     assert "interrupted" in codes(cut)

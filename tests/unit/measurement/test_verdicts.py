@@ -46,6 +46,19 @@ def test_verdicts_from_what_was_observed(observed: dict[str, object], code: str)
     assert code in codes(good(1, observed=observed), good(2, observed=observed))
 
 
+def test_how_long_a_server_waited_is_not_known() -> None:
+    """Clients that wait say nothing of their server, so there are no bounds of a quiet machine."""
+    observed = {"foreign_cpu_seconds": 1.5, "lost_seconds": [0.2, 0.3], "cpu_seconds": 0.4}
+    runs = [good(1, observed=observed), good(2, observed=observed)]
+    [told] = [one for one in verdicts_on(Record(settings(), runs, 8)) if one.code == "disturbed"]
+    [silent] = [one for one in verdicts_on(Record(settings(k_unit="clients"), runs, 8)) if one.code == "disturbed"]
+
+    assert told.evidence["quiet"]
+    assert not silent.evidence["quiet"]
+    assert "what they cost cannot be said" in silent.message
+    assert "--serves" in str(silent.remedy)
+
+
 def test_mixed_sources_of_time_are_an_error() -> None:
     assert "timing-mixed" in codes(good(1), good(2, observed={"timing": "wall"}))
 

@@ -8,7 +8,7 @@ import pytest
 import scalecurve as sc
 from scalecurve.errors import InputError
 from scalecurve.planning.cost import cost
-from scalecurve.planning.curve import Kind, TimeCurve, time_curve
+from scalecurve.planning.curve import TimeCurve, TimeSource, time_curve
 from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Spot, Tariff
 from scalecurve.words import workers_text
@@ -54,7 +54,7 @@ def test_a_study_has_intervals_and_kinds() -> None:
     table = cost(strong_study(), 2.5, at=[2, 3, 64, 128])
 
     assert [row.kind for row in table.rows] == [
-        Kind.MEASURED, Kind.MEASURED, Kind.INTERPOLATED, Kind.MEASURED, Kind.FORECAST,
+        TimeSource.MEASURED, TimeSource.MEASURED, TimeSource.INTERPOLATED, TimeSource.MEASURED, TimeSource.FORECAST,
     ]  # fmt: skip
     assert [row.k for row in table.rows] == [1, 2, 3, 64, 128]
     for row in table.rows:
@@ -77,7 +77,7 @@ def test_unmeasured_gaps_are_filled_and_forecasts_stay_in_the_defensible_range()
     study = sc.Study.from_samples({1: [16.0, 16.1], 2: [8.3, 8.2], 16: [1.4, 1.5], 32: [0.9, 0.92]}, regime="strong")
     table = cost(study, 1.0)
 
-    assert [row.k for row in table.rows if row.kind is Kind.INTERPOLATED] == [4, 8]
+    assert [row.k for row in table.rows if row.kind is TimeSource.INTERPOLATED] == [4, 8]
     assert max(row.k for row in table.rows) <= 4 * 32
 
 
@@ -236,7 +236,7 @@ def test_the_rows_of_a_training_plan() -> None:
     ]
     table = cost({"rows": rows}, 2.0, work_per_job=3.6e8)
 
-    assert table.row(8).kind is Kind.PLANNED
+    assert table.row(8).kind is TimeSource.PLANNED
     assert table.row(8).job_cost.value == pytest.approx(8 * 2.0)
     assert table.row(8).job_cost.low == pytest.approx(8 * 2.0 * 0.9)
     assert table.row(16).relative_cost == pytest.approx(2 / 1.8)
@@ -288,7 +288,7 @@ def test_a_forecast_is_priced_as_it_was_made() -> None:
     assert [row.k for row in table.rows] == [*study.all_k, 128, 5000]
     assert table.row(128).seconds.value == pytest.approx(made[1].seconds)
     assert table.row(128).seconds.level == 0.8
-    assert table.row(32).kind is Kind.MEASURED
+    assert table.row(32).kind is TimeSource.MEASURED
 
 
 def test_a_noun_with_the_rows_of_a_plan() -> None:

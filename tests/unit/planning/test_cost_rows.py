@@ -5,7 +5,7 @@ import pytest
 
 from scalecurve.estimate import Estimate
 from scalecurve.planning.cost_rows import allowed_seconds, chance_by, slowest_lane_chance
-from scalecurve.planning.curve import CurvePoint, Kind, Repeats
+from scalecurve.planning.curve import CurvePoint, Repeats, TimeSource
 from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Spot, Tariff
 
@@ -13,7 +13,7 @@ PLAIN = Tariff(per_hour=1)
 
 
 def measured(mean: float = 100.0, std: float = 5.0, n: int = 5, k: int = 4) -> CurvePoint:
-    return CurvePoint(k=k, seconds=Estimate(mean, 95, 105, 0.95), kind=Kind.MEASURED, repeats=Repeats(n, std))
+    return CurvePoint(k=k, seconds=Estimate(mean, 95, 105, 0.95), kind=TimeSource.MEASURED, repeats=Repeats(n, std))
 
 
 def test_at_the_estimate_it_is_a_coin_toss() -> None:
@@ -42,7 +42,7 @@ def test_one_lane_by_drawing_agrees_with_the_closed_form() -> None:
 
 
 def test_a_forecast_uses_its_interval() -> None:
-    point = CurvePoint(k=8, seconds=Estimate(100, 50, 200, 0.9), kind=Kind.FORECAST)
+    point = CurvePoint(k=8, seconds=Estimate(100, 50, 200, 0.9), kind=TimeSource.FORECAST)
 
     assert chance_by(point, 100.0, Campaign(), PLAIN) == pytest.approx(0.5)
     assert chance_by(point, 200.0, Campaign(), PLAIN) == pytest.approx(0.95)
@@ -50,7 +50,7 @@ def test_a_forecast_uses_its_interval() -> None:
 
 
 def test_nothing_known_no_probability() -> None:
-    point = CurvePoint(k=8, seconds=Estimate(100), kind=Kind.LAW)
+    point = CurvePoint(k=8, seconds=Estimate(100), kind=TimeSource.LAW)
 
     assert chance_by(point, 100.0, Campaign(), PLAIN) is None
 

@@ -43,7 +43,7 @@ def test_set_up_is_billed_once_per_rental() -> None:
 
     assert price_job(tariff, workers=1, seconds=HOUR).total == pytest.approx(7)
     assert price_job(tariff, workers=1, seconds=HOUR, jobs=3).total == pytest.approx(6 * 3 + 1)
-    assert price_job(tariff, workers=1, seconds=HOUR).overhead_seconds == pytest.approx(600)
+    assert price_job(tariff, workers=1, seconds=HOUR).elapsed_seconds == pytest.approx(HOUR + 600)
 
 
 def test_reserved_before_on_demand_and_idle_ones_are_paid() -> None:

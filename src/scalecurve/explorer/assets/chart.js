@@ -469,7 +469,7 @@ class Drawing {
       const color = mark.color ?? "var(--red)";
       const note = places.get(mark);
       const high = note ? 12 + note.row * LINE : this.top;
-      if (note) names.push(text(Math.max(2, note.start), high, mark.label, "start", color));
+      if (note) names.push(`<rect x="${round(note.start - 2)}" y="${high - 12}" width="${round(mark.label.length * LETTER + 2)}" height="${LINE}" fill="var(--paper)"/>${text(Math.max(2, note.start), high, mark.label, "start", color)}`);
       const inside = (/** @type {number} */ value) => round(Math.min(this.right, Math.max(this.left, this.x.place(value))));
       const spread = mark.low && mark.high ? `<path d="M${inside(mark.low)} ${this.top + 6}H${inside(mark.high)}" stroke="${color}" stroke-width="7" stroke-opacity="0.3"/>` : "";
       const grip = mark.param ? `<rect x="${round(x - 8)}" y="${this.bottom - 11}" width="16" height="11" rx="3" fill="${color}"/>` : "";

@@ -33,7 +33,7 @@ export const percent = (value) => `${value > 0 && value < 0.0005 ? Number((value
 /** @param {number} value */
 export function dollars(value) {
   for (const [limit, suffix] of /** @type {Array<[number, string]>} */ ([[1e12, "T"], [1e9, "B"], [1e6, "M"]])) if (value >= limit) return `$${short(value / limit)}${suffix}`;
-  if (value > 0 && value < 0.1) return `$${short(value)}`;
+  if (value > 0 && value < 0.1) return `$${trim(value.toFixed(2 - Math.floor(Math.log10(value))))}`;
   return value >= 100 ? `$${whole(value)}` : `$${value.toFixed(2)}`;
 }
 

@@ -1,25 +1,29 @@
 // @ts-check
 /**
  * The closed forms of laws and mechanisms, computed in the page; a test compares them with the commands that the page
- * prints.  In a page without a server training and studies come computed.
+ * prints.  In a page without a server collectives, training and studies
+ * come computed.
  */
-import { collectives } from "./collectives.js";
 import { fixed, formatFlops, general, percents } from "./format.js";
-import { NETWORKS, TIME, WORDS } from "./laws.js";
+import { TIME, WORDS } from "./laws.js";
 
 /** What an exported page carries: nothing in the page of a server. @returns {any} */
-export const carried = () => /** @type {any} */ (globalThis).SCALECURVE ?? null;
+export const carried = () => parsed ??= JSON.parse(document.getElementById("carried")?.textContent ?? "null");
+/** @type {any} */
+let parsed = null;
 
 /** @type {Record<string, (body: any) => any>} */
-export const LIVE = { laws, "mechanisms/slowest": slowest, "mechanisms/depth": depth, "mechanisms/roofline": roofline, "mechanisms/collectives": (body) => collectives(body, NETWORKS) };
+export const LIVE = { laws, "mechanisms/slowest": slowest, "mechanisms/depth": depth, "mechanisms/roofline": roofline };
 
-/** The answer to a question about training or data that the page carries along. @param {string} name @param {any} body */
+/** The answer to a question that the page carries along. @param {string} name @param {any} body */
 export async function answerHere(name, body) {
   const data = await unpacked();
   if (name === "training/choices") return data.choices;
   if (name === "data/cases") return { cases: data.cases };
-  const batch = data.choices.batches.reduce((/** @type {number} */ best, /** @type {number} */ one) => (Math.abs(Math.log(one / body.batch_tokens)) < Math.abs(Math.log(best / body.batch_tokens)) ? one : best), data.choices.batches[0]);
-  const key = name === "training" ? `training ${body.model} ${body.cluster} ${batch} ${body.weak ? "weak" : "strong"}` : `${name} ${body.name} ${body.series}`;
+  const nearest = (/** @type {number[]} */ values, /** @type {number} */ value) => values.reduce((best, one) => (Math.abs(Math.log(one / value)) < Math.abs(Math.log(best / value)) ? one : best));
+  const { few } = carried();
+  const key = name === "training" ? `training ${body.model} ${body.cluster} ${nearest(data.choices.batches, body.batch_tokens)} ${body.weak ? "weak" : "strong"}`
+    : name === "mechanisms/collectives" ? `${name} ${body.operation} ${body.network} ${nearest(few.ranks, body.ranks)} ${nearest(few.bytes, body.bytes)}` : `${name} ${body.name} ${body.series}`;
   const answer = data.answers[key] ?? data.answers[Object.keys(data.answers).find((each) => each.startsWith(`${name} ${body.name} `)) ?? ""];
   if (!answer) throw new Error("this page has no server and was made without this answer: run scalecurve explore");
   if (answer.error) throw new Error(answer.error);

@@ -7,7 +7,7 @@ import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 import scalecurve as sc
-from scalecurve.analysis.side_by_side import best_scaling
+from scalecurve.analysis.side_by_side import side_by_side
 from scalecurve.auditing.claim import load_claim
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, html_of, table_of
@@ -25,8 +25,10 @@ from scalecurve.forecasting.rows import band
 from scalecurve.formats.loading import load_any
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.render.report.material import Material, answer
+from scalecurve.render.report.sections import tiles_of, useful_row
 from scalecurve.study import StudySet
 from scalecurve.study.file import json_bytes, set_to_dict, study_to_dict
+from scalecurve.words import unit_words
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
@@ -181,6 +183,9 @@ def answer_table(request: DataRequest) -> dict[str, Any]:
     return {
         "curves": _curves(request),
         "table": table.to_dict(),
+        "unit": unit_words(table.k_unit),
+        "useful": None if (row := useful_row(material)) is None else row.k,
+        "tiles": tiles_of(material),
         "html": html_of(table.document()),
         "shown": table_of(table.document()),
         "sentences": list(material.table.answer.lines()),  # the cause takes longer and comes with the diagnosis
@@ -189,17 +194,16 @@ def answer_table(request: DataRequest) -> dict[str, Any]:
 
 
 def _curves(request: DataRequest) -> dict[str, Any] | None:
-    """The curves of a file that holds several: names, the one shown, the one that scales best, S and E of each."""
+    """The curves of a file that holds several: names, the one shown, which of them to use, S and E of each."""
     curves = request.curves
     if curves is None:
         return None
-    best = best_scaling(curves, level=request.level)
+    told = side_by_side(curves, partial(sc.tabulate, threshold=request.threshold, level=request.level)).answer
     missing = f"There is no curve {request.series!r}; " if request.series not in ("", request.curve) else ""
-    shown = f"{missing}{request.curve} is shown, one of {len(curves)} curves."
     return {
         "names": list(curves.names),
         "shown": request.curve,
-        "sentences": [shown, *([] if best is None else [best.answer().decision])],
+        "sentences": [f"{missing}{request.curve} is shown, one of {len(curves)} curves.", *told.lines()],
         "rows": _rows(request.text, request.file, request.regime),
     }
 

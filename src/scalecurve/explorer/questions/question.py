@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict
 from scalecurve.document import Document, Table
 from scalecurve.render.html import fragment
 
-TOPICS = ("data", "training")
+NAME = r"^[\w+-]+(\.\d[\w+-]*)*$"  # of what the planner knows; a path is no name, so that no question reads a file
+TOPICS = ("data", "mechanisms", "training")
 
 
 class Request(BaseModel):

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from scalecurve.errors import InputError
-from scalecurve.explorer.questions.question import Nothing, Question, Request, table_of
+from scalecurve.explorer.questions.question import NAME, Nothing, Question, Request, table_of
 from scalecurve.training.answers.curve import PlanRow
 from scalecurve.training.answers.evaluation import LEFT_OUT, StepOutcome, evaluate_jobs
 from scalecurve.training.answers.plan import Plan, sweep
@@ -56,17 +56,19 @@ SHOWN = (
 class TrainingRequest(Request):
     """A model, its batch and a cluster."""
 
-    model: str = Field(BY_SIZE, max_length=60, description="a preset's name, or `size`")
+    model: str = Field(BY_SIZE, max_length=60, pattern=NAME, description="a preset's name, or `size`")
     size: float = Field(70e9, ge=1e8, le=5e12, description="parameters, where model is `size`: the nearest shape")
     tokens_per_parameter: float = Field(20.0, ge=0.1, le=10_000, description="tokens per active parameter")
     batch_tokens: float = Field(
         16_777_216, ge=1e3, le=1e10, description="largest global batch; the nearest that replicas divide"
     )
     grows: bool = Field(True, description="the batch is chosen at each P, up to this one; false holds it")
-    critical: str = Field("zhang", max_length=20, description="a law of the critical batch, or `measured`")
+    critical: str = Field(
+        "zhang", max_length=20, pattern=NAME, description="a law of the critical batch, or `measured`"
+    )
     critical_tokens: float = Field(8e6, ge=1e3, le=1e11, description="your gradient-noise scale, where it is measured")
     loss: float = Field(2.0, gt=0, le=20, description="for laws that are functions of the loss")
-    cluster: str = Field("h100-ib400", max_length=60, description="a preset, or `own`")
+    cluster: str = Field("h100-ib400", max_length=60, pattern=NAME, description="a preset, or `own`")
     own_tflops: float = Field(1000.0, gt=0, le=1e6, description="bf16 peak of an accelerator of your own")
     own_memory: float = Field(96.0, gt=0, le=1e5, description="its memory in GB")
     own_memory_rate: float = Field(4.0, gt=0, le=1e4, description="its memory's TB/s")
@@ -75,7 +77,9 @@ class TrainingRequest(Request):
     own_node: int = Field(8, ge=1, le=1024, description="accelerators of a node")
     seq: int = Field(8192, ge=128, le=1_048_576)
     precision: Literal["usual", "bf16", "fp16", "fp8"] = Field("usual", description="of the matrix products")
-    stack: str = Field("usual", max_length=30, description="a software stack, or the accelerator's usual one")
+    stack: str = Field(
+        "usual", max_length=30, pattern=NAME, description="a software stack, or the accelerator's usual one"
+    )
     price: float = Field(2.5, ge=0, le=1000, description="dollars per accelerator-hour")
     deadline_days: float = Field(0, ge=0, le=100_000, description="0 is none")
     budget: float = Field(0, ge=0, le=1e12, description="dollars; 0 is none")

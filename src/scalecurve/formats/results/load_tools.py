@@ -14,6 +14,7 @@ from scalecurve.findings import warning
 from scalecurve.formats.columns import as_count
 from scalecurve.formats.latencies import Records, load_tests
 from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.rows import pattern, row_of
 from scalecurve.formats.source import Source
 from scalecurve.study import Quantity, Treatment
 from scalecurve.study.latency_record import LatencyRecord
@@ -25,9 +26,12 @@ RATE = "requests/s"
 def as_study(reader: Reader[Records]) -> Reader[Reading]:
     """The reader of a load test as a reader of study results."""
 
+    tells = row_of(reader.name).get("tells")
+
     def read(source: Source, options: ReadOptions) -> Reading:
         records = reader.read(source, options)
-        points = [point for record in records for point in _points(record, source)]
+        told = " ".join(match[1] for match in pattern(tells).finditer(source.text)) if tells else ""
+        points = [point for record in records for point in _points(record, source, {"test": told} if told else {})]
         remedy = "find out why; a server that refuses work answers fast"
         failed = [
             warning(
@@ -51,10 +55,10 @@ def as_study(reader: Reader[Records]) -> Reader[Reading]:
             findings=(*failed, *(finding for record in records for finding in record.findings)),
         )
 
-    return Reader(reader.name, reader.title, reader.recognise, read, reader.note, reader.begins)
+    return Reader(reader.name, reader.title, reader.recognise, read, reader.note, reader.begins, reader.ends)
 
 
-def _points(record: LatencyRecord, source: Source) -> list[Point]:
+def _points(record: LatencyRecord, source: Source, fields: dict[str, str]) -> list[Point]:
     rate = None if record.intended_rate is None else as_count(round(record.intended_rate))
     k = record.connections or rate
     percentiles, histogram = dict(record.stated), record.histogram
@@ -66,7 +70,7 @@ def _points(record: LatencyRecord, source: Source) -> list[Point]:
         }
         percentiles = {share: value for share, value in percentiles.items() if value >= histogram.resolution}
     points = [
-        Point(values=(seconds,), name=source.name, metric=f"p{100 * share:g}", k=k)
+        Point(values=(seconds,), name=source.name, metric=f"p{100 * share:g}", k=k, fields=fields)
         for share, seconds in percentiles.items()
         if share in SHARES and seconds > 0
     ]
@@ -80,6 +84,7 @@ def _points(record: LatencyRecord, source: Source) -> list[Point]:
                 quantity=Quantity.THROUGHPUT,
                 unit=RATE,
                 k=k,
+                fields=fields,
                 main=True,
             )
         )

@@ -183,6 +183,7 @@ def _shapes(
     """The table as it is, and made long where headers differ in a number only."""
     view = TableView(grid, options, mark)
     families = [own for own in numbered_columns(view.heads) if all(map(view.is_numeric, own.places))]
+    families = [own for own in families if not WORDS["one_worker"].intersection(own.words)]  # serial 1, serial 2
     runs = [own for own in families if own.counts_runs or _are_nameless_runs(view, own)]
     if runs and options.value_column is None and not options.melt:
         yield from ((from_columns_of_runs(grid, view.heads, own.places), own) for own in runs[:1])
@@ -369,7 +370,7 @@ def _columns_as_curves(
     free = [i for i in values if i not in named and i not in numbered and not _has_another_use(view, i)]
     for places in (named, free if not named or options.quantity is not None or options.melt else []):
         places = [i for i in places if options.melt or not _is_reference(view, k, i)]
-        if len(places) > 1 and (options.melt or _are_alike(view, places)):
+        if len(places) > 1 and (options.melt or _are_alike(view, places, k)):
             long = from_columns_of_curves(view.grid, places)
             kept = [i for i in range(view.width) if i not in places and view.heads[i].statistic is None]
             if k is not None and k not in kept:
@@ -395,14 +396,15 @@ def _has_another_use(view: TableView, i: int) -> bool:
     return head.is_count or head.is_repeat or head.is_part or head.says("label", "state", "cpu", "work")
 
 
-def _are_alike(view: TableView, places: Sequence[int]) -> bool:
+def _are_alike(view: TableView, places: Sequence[int], k: int | None) -> bool:
     """Whether columns may hold one curve each: one unit, one statistic, no parts of a run, no whole beside them."""
     heads = [view.heads[i] for i in places]
     if any(view.heads[i].is_part or view.heads[i].says("before") or is_cpu_time(view, i) for i in places):
         return False
-    if any({*head.words} & {"serial", "sequential", "seq"} for head in heads):
+    if any(head.says("one_worker") for head in heads):
         return False  # the reference of a speedup
-    if any("cuda" in head.words for head in heads) and any(head.says("cpu") for head in heads):
+    on_host = k is not None and worker_unit(view.name(k)) in ("threads", "cores", "processes", "ranks")
+    if not on_host and any("cuda" in head.words for head in heads) and any(head.says("cpu") for head in heads):
         return False  # a profiler's time on the device and on the host, of one run
     if len({WORDS["whole"].intersection(head.words) for head in heads}) > 1:
         return False

@@ -233,7 +233,7 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
         return Numbers(values, ~np.isfinite(values))
     try:
         plain: FloatArray = np.array(list(map(float, cells)), dtype=np.float64)
-        if "_" not in "".join(cells):
+        if "_" not in "".join(cells) and not (mark is DecimalMark.COMMA and _have_pointed_thousands(cells)):
             return Numbers(plain, ~np.isfinite(plain))
     except (ValueError, TypeError):
         pass
@@ -259,6 +259,12 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
         ambiguous=two_part[0] if two_part and not clear else None,
         mixed=mixed,
     )
+
+
+def _have_pointed_thousands(cells: Sequence[str]) -> bool:
+    """Whether every cell with a point has it before three digits, as thousands where commas part the decimals."""
+    pointed = [cell for cell in cells if "." in cell]
+    return bool(pointed) and all(map(pattern("cells.pointed").fullmatch, pointed))
 
 
 def _in_one_unit(parsed: Sequence[CellValue | None]) -> tuple[FloatArray, ValueColumn | None, int | None]:

@@ -38,7 +38,16 @@ from scalecurve.formats.tables.cells import (
     may_be_thousands,
     only_parted,
 )
-from scalecurve.formats.tables.evidence import UNITS, cells_of_k, in_order, is_proven_k, is_setting, name_of_k, weigh
+from scalecurve.formats.tables.evidence import (
+    UNITS,
+    cells_of_k,
+    in_order,
+    is_proven_k,
+    is_setting,
+    known_quantity,
+    name_of_k,
+    weigh,
+)
 from scalecurve.formats.tables.facts import TableView
 from scalecurve.formats.tables.observations import ALL_WORKERS, Meaning, meaning_of, read_candidate
 from scalecurve.formats.tables.structure import NamedTable, TableLayout, find_layout, read_grid, with_caption
@@ -52,6 +61,7 @@ CHECKED_ROWS = 200
 MOST_OFFERS, MOST_TRIED, MOST_CURVES_OFFERED = 3, 8, 30
 MOSTLY_SAME = 0.9  # of the rows must agree; few digits may differ more
 SAME = 0.03  # what the digits of a printed table may leave open
+_MARKS_IN_TEXT = (("commas_in_text", True), ("points_in_text", False))
 _UNIT_NAMES = {TIME_UNITS[name]: name for name in ("ns", "us", "ms", "s", "min", "h")}
 
 
@@ -381,10 +391,9 @@ def _ways(ranked: Sequence[Candidate]) -> list[dict[str, Any]]:
             way["melt"] = True
         elif own.long.value is None:
             way["value_column"] = _reference(own, own.value, shift)
-        if own.meaning is not None:
-            ways.append(way)
-        else:
-            ways += [{**way, "quantity": quantity} for quantity in (Quantity.THROUGHPUT, Quantity.SECONDS)]
+        known = own.meaning is not None or known_quantity(own) is not None
+        both = (Quantity.THROUGHPUT, Quantity.SECONDS)
+        ways += [way] if known else [{**way, "quantity": quantity} for quantity in both]
     return ways
 
 
@@ -468,9 +477,16 @@ def mark_of(grid: CellGrid) -> DecimalMark:
                 cells += column
                 numeric.append(column)
     mark = decimal_mark(cells)
+    if mark is DecimalMark.UNKNOWN and _says_commas(grid.caption):
+        return DecimalMark.COMMA
     parts_all = grid.delimiter != ";" and all(map(only_parted, numeric))  # where ; parts cells, a comma parts decimals
     is_parted = mark is DecimalMark.UNKNOWN and (parts_all or _parts_thousands(grid, numeric))
     return DecimalMark.POINT if is_parted else mark
+
+
+def _says_commas(caption: str) -> bool:
+    """Whether the numbers in the text around a table have decimal commas, and none a decimal point."""
+    return all((pattern(f"decision.{name}").search(caption) is not None) is own for name, own in _MARKS_IN_TEXT)
 
 
 def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:

@@ -20,6 +20,7 @@ from scalecurve.formats.headers import (
     is_of_one_worker,
     k_unit_of,
     pattern,
+    printed_ratio,
     value_meaning,
     worker_unit,
 )
@@ -190,7 +191,7 @@ def _ratios(own: Candidate) -> Iterator[tuple[str, FloatArray]]:
     """The columns that print speedups or efficiencies, as numbers; an efficiency in percent as a share."""
     for i, head in enumerate(own.view.heads):
         joined = "".join(head.words)
-        kind = "speedup" if "speedup" in joined else "efficiency" if "eff" in joined else None
+        kind = "speedup" if "speedup" in joined else "efficiency" if "eff" in joined else printed_ratio(head.text)
         if kind and not has_other_meaning(own, i):
             numbers = numbers_of([label.rstrip("x×% ") for label in own.view.labels(i)], own.view.mark)
             if not numbers.bad.all():

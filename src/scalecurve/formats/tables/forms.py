@@ -9,13 +9,14 @@ import ast
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError, MissingExtra
 from scalecurve.files import MAX_BYTES
-from scalecurve.formats.headers import parse_header, worker_unit
+from scalecurve.formats.headers import k_unit_of, parse_header, worker_unit
 from scalecurve.formats.reading import Reader, Reading, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import CellGrid, Cells
@@ -40,10 +41,10 @@ _SHEETS = {"xl/workbook.xml": "an Excel workbook", "content.xml": "an OpenDocume
 def recognise_rows(source: Source) -> str | None:
     """Rows of JSON; below a name or by column only with a field of worker counts, as any JSON holds some list."""
     lists = _named_lists(source.json) if isinstance(source.json, dict) else {}
-    if any(worker_unit(key) for rows in lists.values() for key in rows[0]) and len(lists) > 1:
+    if any(k_unit_of(key) for rows in lists.values() for key in rows[0]) and len(lists) > 1:
         return f"JSON lists of objects: {', '.join(list(lists)[:4])}"
     rows = _json_rows(source)
-    if rows and isinstance(source.json, dict) and not any(worker_unit(key) for key in rows[0]):
+    if rows and isinstance(source.json, dict) and not any(k_unit_of(key) for key in rows[0]):
         return None
     scalars = [key for key, value in rows[0].items() if isinstance(value, int | float | str)] if rows else []
     return f"{len(rows)} JSON objects with {', '.join(scalars[:4])}" if len(scalars) > 1 else None
@@ -259,7 +260,16 @@ def _sheets(source: Source) -> list[NamedTable]:
     filled = {name: kept for name, rows in texts.items() if len(kept := [row for row in rows if any(row)]) > 1}
     if not filled:
         raise FormatError(Fault("there are no rows in the workbook", remedy="one observation per row"))
-    return [NamedTable(name, grid_of_rows(rows)) for name, rows in filled.items()]
+    numerals = {_text(cell) for rows in sheets.values() for row in rows for cell in row if isinstance(cell, float)}
+    return [NamedTable(name, _with_numbers(grid_of_rows(rows), numerals)) for name, rows in filled.items()]
+
+
+def _with_numbers(grid: CellGrid, numerals: set[str]) -> CellGrid:
+    """The grid with columns of nothing but these numerals as numbers: the point of a sheet's number parts decimals."""
+    columns = [
+        np.array(list(map(float, cells))) if numerals.issuperset(cells) else cells for cells in map(list, grid.columns)
+    ]
+    return replace(grid, columns=tuple(columns))
 
 
 def _members(source: Source) -> dict[str, int]:

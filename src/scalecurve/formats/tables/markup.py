@@ -41,13 +41,13 @@ from scalecurve.formats.tables.structure import (
     splitter,
     squared,
 )
+from scalecurve.study import Quantity
 
 _UP_TO = frozenset(("…", "...", "..", "-", "–", "to"))
 _KINDS = frozenset(("mpi", "omp", "openmp", "cpu", "gpu", "parallel", "worker", "compute"))
 # Names of counts; `node 1` and `rank 1` are one of them, not their number.
 _COUNTED = frozenset(noun for noun in WORKER_NOUNS if noun.endswith("s")) - {"process"} | {"np", "nproc", "p"}
 _LOADS = frozenset(name for name in LOAD_NAMES if name.endswith("s") and "_" not in name)
-_HPL_COLUMNS = ("T/V", "N", "NB", "P", "Q", "Time (s)", "Gflops")
 MOST_FACTS = 60
 MOST_SPANNED = 50
 MOST_LOG_LINES = 200_000
@@ -61,8 +61,6 @@ def marked_layout(source: Source, lines: Lines) -> TableLayout | None:
     has_latex_rows = len(rows) > 1 and all("\\\\" in row or row.rstrip().endswith("\\") for row in rows)
     if has_latex_rows or any("\\begin{tab" in line or pattern("markup.begins").search(line) for _, line in lines):
         return _latex_layout(source)
-    if any(pattern("markup.hpl").match(line) for _, line in lines):
-        return _hpl_layout(source)
     if any(pattern("markup.julia").match(line) for _, line in lines):
         return _julia_layout(source)
     if any("list-table" in line and "::" in line for _, line in lines):
@@ -196,21 +194,6 @@ def _list_layout(source: Source) -> TableLayout:
     if not grids:
         raise FormatError(Fault("the list-table has no rows", remedy="`* -` begins a row, `-` is its next cell"))
     return _whole(grids, "-")
-
-
-def _hpl_layout(source: Source) -> TableLayout:
-    """The runs in the output of HPL, each with the verdict on its residual."""
-    rows: list[list[str]] = []
-    numbers: list[int] = []
-    for number, line in _all_lines(source):
-        if re.match(r"W[A-Z0-9]{5,}\s+\d", line):
-            rows.append([*line.split(), ""])
-            numbers.append(number)
-        elif rows and (verdict := re.search(r"\.{3,}\s*(PASSED|FAILED)", line)):
-            rows[-1][-1] = "FAILED" if rows[-1][-1] == "FAILED" else verdict[1]
-    if not rows:
-        raise FormatError(Fault("the output of HPL holds no run", remedy="give it from the first T/V to the end"))
-    return _whole([NamedTable("", squared([*_HPL_COLUMNS, "status"], numbers, rows))], "|")
 
 
 def _julia_layout(source: Source) -> TableLayout:
@@ -360,7 +343,9 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     if lead is None:
         return None
     first = next(i for i, own in enumerate(facts) if any(fact.name == lead for fact in own))
-    shared = {fact.name for own in facts[:first] for fact in own}
+    last = max(i for i, own in enumerate(facts) if any(fact.name == lead for fact in own))
+    below = {fact.name for own in facts[last:] for fact in own if _is_measured(fact.name, fact.cell)}
+    shared = {fact.name for own in facts[:first] for fact in own} - below  # a serial run may stand above all K
     rows, numbers = _runs(lines, facts, lead, shared)
     rows, numbers = _rows_of_wholes(rows, numbers, lead)
     names = [name for name, count in Counter(name for row in rows for name in row).items() if 2 * count > len(rows)]
@@ -487,7 +472,8 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
         end, unit = spread.end(), f"{unit} {spread[0].strip()}".strip()
     behind = pattern("markup.behind").match(line, end) if is_timed else None
     if not any(sign.isalpha() for sign in name):
-        name = "time" if is_timed else ""
+        meaning = unit_of(unit.split()[0]) if is_timed else None
+        name = "" if meaning is None else "time" if meaning.quantity is Quantity.SECONDS else unit
         if behind and not pattern("markup.numeral").match(line, behind.end()):  # 10.2 seconds time elapsed
             name, end = behind[1].strip(), behind.end()
     counted = _counted(name, words)

@@ -396,7 +396,8 @@ def _columns(work: TableWork, meaning: Meaning, k: int | None) -> tuple[IntArray
     with np.errstate(invalid="ignore"):
         bad_k = ~((counts >= 1) & (counts <= MAX_K) & (counts == np.floor(counts))) & work.keep
         bad_value = ~((values >= SMALLEST_VALUE) & (values <= LARGEST_VALUE)) & work.keep
-    bad_k, bad_value = _without_unmeasured(work, counts, bad_k, bad_value)
+    _leave_out_remarked(work, bad_k)
+    bad_k, bad_value = _without_unmeasured(work, counts, bad_k & work.keep, bad_value & work.keep)
     _refuse_bad_cells(work, bad_k, bad_value, bool(numbers.bad.all()))
     if chosen.k is None and not k:
         remedy = "its group matches the number in the name"
@@ -462,12 +463,12 @@ def _worker_counts(work: TableWork, k: int) -> FloatArray:
         raise FormatError(Fault(text, where, cell, "write the number in full"))
     forms: dict[float, set[str]] = {}
     for cell, count in zip(work.grid.columns[k][:SAMPLE_ROWS], numbers.values, strict=False):
-        if re.search(r"\d\s*[x×*]\s*\d", str(cell)):
-            forms.setdefault(float(count), set()).add("".join(str(cell).split()))
-    if torn := next((own for own in forms.values() if len(own) > 1), None):
+        forms.setdefault(float(count), set()).add("".join(str(cell).split()).strip("*`"))
+    is_split = pattern("observations.split").search
+    if torn := next((own for own in forms.values() if len(own) > 1 and any(map(is_split, own))), None):
         text = f"the same number of workers is split in several ways in the column {work.name(k)}"
         remedy = "keep the rows of one split, or name the split in a column of its own"
-        work.doubt("several-splits", Fault(text, value=", ".join(sorted(torn)), remedy=remedy))
+        work.doubt("several-splits", Fault(text, value=", ".join(sorted(torn)), remedy=remedy), offered=False)
         work.stop_if_asked()
     serial = [str(cell) for cell in work.grid.columns[k][:SAMPLE_ROWS] if is_serial(cell)]
     if serial and not numbers.bad.any():
@@ -475,6 +476,20 @@ def _worker_counts(work: TableWork, k: int) -> FloatArray:
         remedy = "measure the parallel program at K = 1"
         work.findings.append(info("serial-row", text, remedy=remedy, column=work.name(k)))
     return numbers.values
+
+
+def _leave_out_remarked(work: TableWork, bad_k: Mask) -> None:
+    """Ask about counts with a remark behind a comma (8, with admission control); accepted, their rows are left out."""
+    cells = () if work.chosen.k is None else work.grid.columns[work.chosen.k]
+    bad = np.flatnonzero(bad_k).tolist()
+    remarked = [row for row in bad if pattern("observations.remarked").fullmatch(str(cells[row]).strip())]
+    if not remarked or len(remarked) < len(bad) or 2 * len(remarked) > work.grid.rows:
+        return
+    first = remarked[0]
+    text = f"{work.name(work.chosen.k or 0)} holds a count with a remark: accepted, such rows are left out"
+    work.doubt("count-with-remark", Fault(text, work.grid.where(first), str(cells[first]).strip()))
+    work.stop_if_asked()
+    work.keep[remarked] = False
 
 
 def _without_unmeasured(work: TableWork, counts: FloatArray, bad_k: Mask, bad_value: Mask) -> tuple[Mask, Mask]:
@@ -515,7 +530,13 @@ def _doubt_cells(work: TableWork, meaning: Meaning, ambiguous: int | None, mixed
         remedy = f"{name}: write 0:{cell.strip()} for minutes:seconds, or {cell.strip()}:00 for hours:minutes"
         fault = Fault("this clock time may be minutes:seconds or hours:minutes", where, cell, remedy)
         work.doubt("clock-of-two-parts", fault)
-    if _is_time_of_day(work, meaning):
+    longest = _in_seconds(work, meaning)
+    if len(longest) and float(longest.min()) > LONGEST_RUN and float(longest.max()) > 1.1 * float(longest.min()):
+        remedy = "say what one unit is with --unit (ns, us, ms), or write it into the header"
+        fault = Fault("times of more than 28 years in seconds have another unit", value=name, remedy=remedy)
+        work.faults.append(fault)
+        work.ways += [{"unit": unit} for unit in (1e-9, 1e-6, 1e-3)]
+    elif _is_time_of_day(work, meaning):
         text = "these look like times of day or dates, not elapsed times"
         fault = Fault(text, value=name, remedy="give a column with the time that each run took")
         work.doubt("time-of-day", fault)
@@ -527,7 +548,7 @@ def _doubt_cells(work: TableWork, meaning: Meaning, ambiguous: int | None, mixed
         remedy = f"{name}: write thousands without a point, or decimals with another number of digits"
         cell = str(grid.columns[place][0])
         work.doubt("decimal-point", Fault("the point may part decimals or thousands", grid.where(0), cell, remedy))
-    if only_parted(grid.columns[place][:SAMPLE_ROWS]):
+    if work.view.mark is not DecimalMark.COMMA and only_parted(grid.columns[place][:SAMPLE_ROWS]):
         text = f"the commas of the column {name} were read as parting thousands"
         work.findings.append(info("thousands-assumed", text, remedy="write decimals with a point, if they are"))
     columns = [i for i in (work.chosen.k, place) if i is not None]
@@ -544,17 +565,22 @@ def _doubt_cells(work: TableWork, meaning: Meaning, ambiguous: int | None, mixed
 def _is_time_of_day(work: TableWork, meaning: Meaning) -> bool:
     """Whether the observations are seconds since 1970, or h:mm:ss that rise from row to row and stay within a tenth."""
     cells = work.grid.columns[work.chosen.value]
-    plain = not meaning.from_cells and meaning.unit_column is None
-    if meaning.column.quantity is Quantity.SECONDS and plain:
-        first = numbers_of(cells[:SAMPLE_ROWS], work.view.mark).values
-        if np.isfinite(first).all() and float(first.min()) * meaning.column.factor > LONGEST_RUN:
-            return True
+    plain = _in_seconds(work, meaning)
+    if len(plain) and float(plain.min()) > LONGEST_RUN:
+        return True
     if not meaning.from_cells or len(cells) < 3 or work.head(work.chosen.value).clock is not None:
         return False
     if not all(re.fullmatch(r"\s*(?:[01]?\d|2[0-3]):\d\d:\d\d(?:\.\d+)?\s*", str(cell)) for cell in cells):
         return False
     times = numbers_of(cells).values
     return bool((np.diff(times) > 0).all() and times[-1] < 1.1 * times[0])
+
+
+def _in_seconds(work: TableWork, meaning: Meaning) -> FloatArray:
+    """The first times, in seconds, where they are numbers without a unit in the cells; else none."""
+    first = numbers_of(work.grid.columns[work.chosen.value][:SAMPLE_ROWS], work.view.mark).values
+    is_plain = not meaning.from_cells and meaning.unit_column is None and bool(np.isfinite(first).all())
+    return first * meaning.column.factor if is_plain and meaning.column.quantity is Quantity.SECONDS else first[:0]
 
 
 def _row_factors(work: TableWork, place: int) -> FloatArray:
@@ -889,7 +915,7 @@ def _refuse_pooling(work: TableWork, meaning: Meaning, curves: Sequence[TableCur
             remedy = f"keep the rows of one curve, or rename {names} to `repeat` if the rows are repeats"
         elif len(several) > 1:
             text += ", and no column says why"
-            remedy = "keep the rows of one job, or say --accept rows-far-apart if they are repeats of it"
+            remedy = "keep the rows of one job, or number its repeats in a column `repeat`"
         else:
             continue
         work.doubt("rows-far-apart", Fault(text, remedy=remedy), offered=bool(telling))

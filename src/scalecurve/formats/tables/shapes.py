@@ -77,7 +77,7 @@ class NumberedColumns:
     @property
     def may_be_workers(self) -> bool:
         """Whether the numbers may be worker counts: below nothing, a noun of workers, a mark, or a word for times."""
-        known = _MARKS | WORDS["time"] | WORDS["worker_fillers"] | WORDS["ways_to_run"]
+        known = _MARKS | WORDS["time"] | WORDS["worker_fillers"] | WORDS["ways_to_run"] - WORDS["one_worker"]
         named = all(word in WORKER_NOUNS or word in known for word in self.words)
         times = {self.numbers.count(number) for number in self.numbers}  # each K as often as any other
         return named and len(set(self.numbers)) > 1 and len(times) == 1 and min(self.numbers) > 0
@@ -146,7 +146,9 @@ def from_columns_of_curves(grid: CellGrid, curves: Sequence[int], name: str = "s
     ends = {grid.headers[i].strip()[len(names[i]) :].strip(" ,:-") for i in curves}
     title = re.sub(r"^[\[(](.*)[\])]$", r"\1", ends.pop()) if len(ends) == 1 else ""
     title = title or "value"
-    title = title if value_meaning(title) or not value_meaning(grid.headers[curves[0]]) else grid.headers[curves[0]]
+    if not value_meaning(title):  # the name of one of them says what all hold; that of CPU time would say too much
+        named = sorted((grid.headers[i] for i in curves), key=lambda own: parse_header(own).says("cpu"))
+        title = next(filter(value_meaning, named), title)
     headers = (*(grid.headers[i] for i in others), name, title)
     long = replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row, _ in rows])
     uses = [ColumnUse(grid.headers[i].strip(), Role.VALUE, "the observations of one curve") for i in curves]

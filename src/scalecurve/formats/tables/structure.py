@@ -442,7 +442,8 @@ def splitter(delimiter: str | None) -> Callable[[str], list[str]]:
     """How a line is parted into stripped cells."""
     match delimiter:
         case None:
-            return lambda line: pattern("structure.note").split(line)[0].split()
+            plain = pattern("structure.numbered").sub
+            return lambda line: plain(r"\1 ", pattern("structure.note").split(line)[0]).split()
         case "  ":
             return lambda line: re.split(r"\s{2,}|\t", line.strip())
         case " (":  # blanks, with a unit in brackets after the word before it

@@ -43,8 +43,9 @@ GONE = re.compile(
 """How systems say that a job is no longer in the queue; any other failure of `status` says nothing about the job."""
 _POD_LINE = re.compile(r"^scalecurve (began|ended) (\d*) ([0-9.]+)(?: (\d+))?\n?", re.MULTILINE)
 _POD_SCRIPT = (
-    'export SCALECURVE_RANK=$JOB_COMPLETION_INDEX; echo "scalecurve began $JOB_COMPLETION_INDEX $(date +%s.%N)"; "$@"; '
-    'code=$?; echo "scalecurve ended $JOB_COMPLETION_INDEX $(date +%s.%N) $code"; exit $code'
+    'rank=${JOB_COMPLETION_INDEX:-$RANK}; [ -z "$JOB_COMPLETION_INDEX" ] || export SCALECURVE_RANK=$rank; '
+    'echo "scalecurve began $rank $(date +%s.%N)"; "$@"; '
+    'code=$?; echo "scalecurve ended $rank $(date +%s.%N) $code"; exit $code'
 )
 
 
@@ -59,6 +60,7 @@ class BatchSystem:
     cancel: tuple[str, ...]
     after: tuple[str, ...]
     start: tuple[str, ...]
+    reach: tuple[str, ...]
     options: Mapping[str, tuple[str, ...]]
 
 
@@ -68,7 +70,7 @@ def systems() -> dict[str, BatchSystem]:
     rows = tomllib.loads(files(__package__).joinpath("systems.toml").read_text(encoding="utf-8"))
     return {
         name: BatchSystem(
-            **{key: tuple(shlex.split(row.get(key, ""))) for key in ("submit", "status", "cancel", "after")},
+            **{key: tuple(shlex.split(row.get(key, ""))) for key in ("submit", "status", "cancel", "after", "reach")},
             start=tuple(shlex.split(row.get("start", "mpirun -n {workers}"))),
             number=row["number"],
             alive=row["alive"],
@@ -190,9 +192,13 @@ class Batch(Launcher):
         self.name = name
 
     def missing(self, world: World) -> str | None:
-        programs = systems()[self.name].submit[:1]
-        lacking = [program for program in programs if shutil.which(program) is None]
-        return f"no {lacking[0]} on the path; measure from a host that submits jobs" if lacking else None
+        system = systems()[self.name]
+        programs = dict.fromkeys(words[0] for words in (system.submit, system.status, system.cancel) if words)
+        if lacking := [program for program in programs if shutil.which(program) is None]:
+            return f"no {lacking[0]} on the path; measure from a host that submits jobs"
+        code, text = world.runner.capture(system.reach, timeout=LONG_SECONDS) if system.reach else (0, "")
+        said = text.strip().partition("\n")[0][:80]
+        return f"{self.name} does not answer here ({said})" if code or said == "no" else None
 
     def system(self, settings: MeasureSettings) -> BatchSystem:
         """The commands of the system, those of the settings first; a template has only these."""
@@ -348,7 +354,8 @@ def queue_facts(folder: Path, began: float | None) -> dict[str, Any]:
 
 
 class Kubernetes(Batch):
-    """K pods of one indexed Job; from the first that begins to the last that ends, by the clocks of their nodes."""
+    """Pods of a Job, JobSet, PyTorchJob or MPIJob; from the first that begins to the last that ends, by the clocks of
+    their nodes."""
 
     def write(self, job: LaunchJob, settings: MeasureSettings) -> None:
         if not settings.launcher.batch.image:
@@ -360,9 +367,10 @@ class Kubernetes(Batch):
         """Whether pods wait or run; what they printed is kept as the files that other jobs write."""
         alive = super().alive(number, settings, world, job)
         if alive is False or job.timeout:
-            words = ("kubectl", "logs", "--selector=job-name={job}", "--tail=-1", f"--max-log-requests={job.k}")
-            text = self.answer(words, number, settings, world)[1]
-            write_pods(text, job, ended=alive is False)
+            pods = pods_of(job, settings)
+            words = ("kubectl", "logs", f"--selector=scalecurve={name_of(job)}", "--tail=-1")
+            text = self.answer((*words, f"--max-log-requests={pods}"), number, settings, world)[1]
+            write_pods(text, job, pods, ended=alive is False)
         return alive
 
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
@@ -371,33 +379,52 @@ class Kubernetes(Batch):
         return outcome
 
 
-def manifest_of(job: LaunchJob, settings: MeasureSettings) -> dict[str, object]:
-    """The Job of a launch: K indexed pods that start together and are not tried again."""
+def name_of(job: LaunchJob) -> str:
+    """What the cluster calls a launch."""
+    return f"scalecurve-{job.token[:16]}"
+
+
+def pods_of(job: LaunchJob, settings: MeasureSettings) -> int:
+    """How many pods run the command and say when: all workers, one for each node, or the launcher of MPI alone."""
+    each = settings.launcher.workers_per_node or 1
+    return {"PyTorchJob": -(-job.k // each), "MPIJob": 1}.get(settings.launcher.batch.kind, job.k)
+
+
+def manifest_of(job: LaunchJob, settings: MeasureSettings) -> dict[str, Any]:
+    """What is created for a launch: pods that start together and are not tried again, as manifests.toml has them."""
+    batch, each = settings.launcher.batch, settings.launcher.workers_per_node or 1
+    row = tomllib.loads(files(__package__).joinpath("manifests.toml").read_text(encoding="utf-8"))[batch.kind]
     env = {**worker_env(job, settings), "SCALECURVE_SIZE": str(job.k)}
     script = "\n".join([*settings.launcher.prologue, _POD_SCRIPT])
-    pod = {
-        "name": "worker",
-        "image": settings.launcher.batch.image,
-        "command": ["/bin/sh", "-c", script, "sh", *arguments(job, settings)],
+    start = [fill(word, {"workers": job.k}) for word in batch.start or row.get("start", ())]
+    container = {
+        "name": "pytorch" if batch.kind == "PyTorchJob" else "worker",
+        "image": batch.image,
+        "resources": {part: batch.resources or {"cpu": job.threads or 1} for part in ("requests", "limits")},
+    }
+    work = {
+        "command": ["/bin/sh", "-c", script, "sh", *start, *arguments(job, settings)],
         "env": [{"name": name, "value": value} for name, value in sorted(env.items()) if name != "SCALECURVE_PROBE"],
-        "resources": {"requests": {"cpu": str(job.threads or 1)}},
     }
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": f"scalecurve-{job.token[:16]}", "labels": {"app": "scalecurve"}},
-        "spec": {
-            "completions": job.k,
-            "parallelism": job.k,
-            "completionMode": "Indexed",
-            "backoffLimit": 0,
-            "template": {"spec": {"restartPolicy": "Never", "containers": [pod]}},
-        },
+    spec, label = {"restartPolicy": "Never", **batch.pod}, {"labels": {"scalecurve": name_of(job)}}
+    values: dict[str, object] = {
+        "name": name_of(job),
+        "workers": job.k,
+        "nodes": -(-job.k // each),
+        "others": -(-job.k // each) - 1,
+        "workers_per_node": each,
+        "pod": json.dumps({"metadata": label, "spec": {**spec, "containers": [{**container, **work}]}}),
+        "idle": json.dumps({"spec": {**spec, "containers": [container]}}),
     }
+    manifest: dict[str, Any] = json.loads(fill(row["manifest"], values))
+    replicas = manifest["spec"].get("pytorchReplicaSpecs", {})
+    for role in [role for role, own in replicas.items() if own["replicas"] == 0]:
+        del replicas[role]
+    return manifest
 
 
-def write_pods(text: str, job: LaunchJob, *, ended: bool) -> None:
-    """What K pods printed as the files of a job: from the first that began to the last that ended, the first bad code.
+def write_pods(text: str, job: LaunchJob, pods: int, *, ended: bool) -> None:
+    """What pods printed as the files of a job: from the first that began to the last that ended, the first bad code.
 
     After their end nothing more will come, so that a pod that says no code has failed.
     """
@@ -414,7 +441,7 @@ def write_pods(text: str, job: LaunchJob, *, ended: bool) -> None:
     code, why = next(
         ((code, f"pod {pod} ended with exit code {code}") for code, pod in codes if code != "0"), ("0", "")
     )
-    if not why and len(codes) != job.k:
-        code, why = "1", f"{len(codes)} of {job.k} pods ended"
+    if not why and len(codes) != pods:
+        code, why = "1", f"{len(codes)} of {pods} pods ended"
     (job.folder / "err-0").write_text(why)
     (job.folder / "code").write_text(code)

@@ -126,9 +126,11 @@ class Mpi(Launcher):
     name = "mpi"
 
     def missing(self, world: World) -> str | None:
-        if not any(shutil.which(program) for program in PROGRAMS):
+        program = next((program for program in PROGRAMS if shutil.which(program)), None)
+        if program is None:
             return "no mpirun or mpiexec on the path; pip install 'scalecurve[mpi]' brings MPICH"
-        return None
+        code, text = world.runner.capture([program, "--version"])
+        return f"{program} does not start: {text.strip()[:80]}" if code else None
 
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         if job.role != SCALING:

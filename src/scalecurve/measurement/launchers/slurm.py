@@ -31,14 +31,6 @@ _ARRAY_TASK = "$SLURM_ARRAY_TASK_ID"
 class Slurm(Batch):
     """A row of systems.toml with more: arrays, one allocation for all launches, srun, and accounts."""
 
-    def missing(self, world: World) -> str | None:
-        for program in ("sbatch", "srun", "squeue", "scancel"):
-            if shutil.which(program) is None:
-                return f"no {program} on the path; measure from a host that submits to Slurm"
-        code, text = world.runner.capture(["sinfo", "--noheader", "--format=%P"])
-        first = text.strip().partition("\n")[0]
-        return f"Slurm does not answer here ({first[:80]})" if code else None
-
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         job.probe_folder.mkdir(parents=True, exist_ok=True)
         kind = settings.launcher.slurm.allocation

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from scalecurve.analysis import SpeedupTable
+from scalecurve.analysis import SpeedupTable, TableRow
 from scalecurve.diagnosis.phases import phase_shares, rank_strips
 from scalecurve.document import (
     Block,
@@ -33,7 +33,7 @@ from scalecurve.render.plots import Picture
 from scalecurve.render.report.material import Material, Part, Refusal
 from scalecurve.study import Regime, Study
 from scalecurve.study.file import count_steps
-from scalecurve.words import workers_text
+from scalecurve.words import percent, workers_text
 
 MOST_RAW = 20_000  # observations carried in the page
 MOST_SHOWN = 12  # observations of each K in the table
@@ -115,6 +115,7 @@ class Page:
     tiles: tuple[Tile, ...] = ()
     parts: tuple[StudyPart, ...]
     shared: tuple[Section, ...] = ()
+    paper: str = "a4"
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
@@ -135,24 +136,38 @@ class Page:
                 yield from (Heading(section.title + name), *section.shown)
 
 
-def tiles_of(material: Material) -> tuple[Tile, ...]:
-    """The largest useful K, the speedup and what a result costs there; nothing where the answer names no such K."""
+def useful_row(material: Material) -> TableRow | None:
+    """The row of the largest K that the answer recommends; None where it names no measured K before the bend."""
     own = material.table
     useful = [row for row in own.rows if own.bend is None or row.k < own.bend.k][-1:]
-    if material.fault or not useful or (use := workers_text(useful[0].k, own.k_unit)) not in own.answer.decision:
+    if material.fault or not useful or workers_text(useful[0].k, own.k_unit) not in own.answer.decision:
+        return None
+    return useful[0]
+
+
+def tiles_of(material: Material) -> tuple[Tile, ...]:
+    """The largest useful K, the speedup and what a result costs there; nothing where the answer names no such K."""
+    own, row = material.table, useful_row(material)
+    if row is None:
         return ()
-    row = useful[0]
-    efficiency = f"{row.efficiency.value:.0%}".replace("%", " %")
-    last = Tile("efficiency there", efficiency, f"the curve bends below {own.threshold:.0%}".replace("%", " %"))
+    base, shown = own.baseline_k, percent(row.efficiency.value)
+    is_weak = own.regime is Regime.WEAK
+    gain = "scaled speedup" if is_weak else "speedup"
+    last = Tile("efficiency there", shown, f"the curve bends below {percent(own.threshold)}")
     for priced in getattr(material.cost, "rows", ()):
         if priced.k == row.k:
             from scalecurve.planning.tariff import format_money
 
             bill = format_money(priced.job_cost.value, material.cost.tariff.currency)  # type: ignore[union-attr]
-            last = Tile("cost there", bill, "of one result")
+            work = f"of the work that {workers_text(base, own.k_unit)} did" if is_weak else "of one result"
+            last = Tile("cost per result" if is_weak else "cost there", bill, work)
     return (
-        Tile("largest useful K", use, "the last K measured before the bend"),
-        Tile("speedup there", f"{row.speedup.value:.3g}", f"efficiency {efficiency}"),
+        Tile("largest useful K", workers_text(row.k, own.k_unit), "the last K measured before the bend"),
+        Tile(
+            f"{gain} {'there' if base == 1 else f'over {base:,}'}",
+            f"{row.speedup.value / base:.3g}",
+            f"efficiency {shown}",
+        ),
         last,
     )
 

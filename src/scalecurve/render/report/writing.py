@@ -9,8 +9,8 @@ from pathlib import Path, PurePath
 from string import ascii_uppercase
 from typing import Any
 
-from scalecurve.analysis.side_by_side import best_scaling
-from scalecurve.analysis.table import rule_words
+from scalecurve.analysis.side_by_side import side_by_side
+from scalecurve.analysis.table import rule_words, tabulate
 from scalecurve.document import Column, Paragraph, Result, Table, and_list, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.loading import StudyLike, load_any
@@ -44,6 +44,7 @@ PURPOSES: dict[str, tuple[str, ...]] = {  # the sections of a page for each purp
     "paper": ("methods", "curve", "table", "provenance"),
     "buyer": ("curve", "cost"),
 }
+PAPERS = ("a4", "letter")
 MOST_BESIDE = 2  # studies with a column each; more have a line each
 
 
@@ -63,6 +64,7 @@ def write_report(
     history: str | Path | None = None,
     purpose: str | None = None,
     runs: int | None = None,
+    paper: str = "a4",
 ) -> list[Path]:
     """A page about one study, or several side by side.
 
@@ -87,6 +89,8 @@ def write_report(
         "buyer" the answer, the curve and the price on one page; None everything.
     runs
         Production runs of a proposal, for the resources it requests.
+    paper
+        "a4" or "letter", of the page when it is printed.
 
     Returns
     -------
@@ -108,8 +112,11 @@ def write_report(
     studies: Sequence[Any] = study if _are_several(study) else [study]  # type: ignore[assignment]
     if not studies:
         raise InputError("a report needs at least one study")
-    if purpose not in (None, *PURPOSES):
-        raise InputError(Fault("unknown purpose", value=str(purpose), remedy=f"one of {', '.join(PURPOSES)}"))
+    for name, given, known in (("purpose", purpose, (None, *PURPOSES)), ("paper", paper, PAPERS)):
+        if given not in known:
+            raise InputError(
+                Fault(f"unknown {name}", value=str(given), remedy=f"one of {', '.join(filter(None, known))}")
+            )
     loaded: list[Study] = []
     sources = [load_any(study, regime=regime) for study in studies]
     for source in sources:
@@ -137,7 +144,7 @@ def write_report(
             replace(material, table=replace(material.table, name=name))
             for material, name in zip(materials, names, strict=True)
         ]
-    return write(Path(path), materials, together, title, purpose=purpose, runs=runs, compared=compared)
+    return write(Path(path), materials, together, title, purpose=purpose, runs=runs, compared=compared, paper=paper)
 
 
 def curve_names(studies: StudySet) -> list[str]:
@@ -174,6 +181,7 @@ def write(
     purpose: str | None = None,
     runs: int | None = None,
     compared: tuple[str, ...] = (),
+    paper: str = "a4",
 ) -> list[Path]:
     """Write the report of this material and the figures it needs beside it; returns the files written."""
     kind = path.suffix.lstrip(".").lower()
@@ -186,7 +194,7 @@ def write(
         page = with_methods(page, materials)
     if purpose is not None and purpose != "proposal":
         page = only(page, PURPOSES[purpose])
-    contents = FORMATS[kind](page, path)
+    contents = FORMATS[kind](replace(page, paper=paper), path)
     for name, content in contents.items():
         write_atomically(name, content)
     return list(contents)
@@ -321,18 +329,19 @@ def _one_line_each(materials: Sequence[Material]) -> Table:
 
 
 def _answer_of_all(materials: Sequence[Material]) -> tuple[str, ...]:
-    """Which of several curves scales best, where they can be compared, and how far each of them is worth using."""
+    """Which of several curves to use, where they can be compared, and how far each of them is worth using."""
     tables = [material.table for material in materials]
-    best = None
-    if len({own.regime for own in tables}) == 1:
-        best = best_scaling(StudySet(studies={m.table.name: m.study for m in materials}), level=LEVEL)
     bends = sorted(own.bend.k for own in tables if own.bend is not None)
     bent = f"None of the {len(tables)} curves bends in the measured range"
     if bends:
         where = f"at K = {bends[0]}" if bends[0] == bends[-1] else f"between K = {bends[0]} and {bends[-1]}"
         bent = f"{len(bends)} of the {len(tables)} curves bend, {where}"
     bent += f" ({rule_words(tables[0])})."
-    return (bent,) if best is None else (best.answer().decision, bent)
+    if len({own.regime for own in tables}) > 1:
+        return (bent,)
+    curves = StudySet(studies={own.table.name: own.study for own in materials})
+    told = side_by_side(curves, partial(tabulate, threshold=tables[0].threshold, level=LEVEL)).answer
+    return (told.decision, *filter(None, [told.reason]), bent)
 
 
 def to_html(page: Page) -> str:

@@ -561,12 +561,45 @@ def plan_training(
 ) -> Plan:
     """The best split of the model at each P, and where more accelerators stop paying.
 
-    `batch` is the largest that is accepted, read as everywhere (read_batch): "4Mi" are tokens, "512 sequences" are
-    sequences; "fixed:4Mi" holds it.  `tokens` are what small batches would need, "15T@16Mi" what a batch of 16Mi needs.
-    `critical_batch` is tokens, a law, or a file; `deadline` seconds or text (30d), `budget` dollars or text (5M),
-    `price` dollars per accelerator-hour.  At each P the batch that reaches the target soonest is taken; with
-    `batch_grows` only the critical batch limits it; with `weak` model, tokens and batch grow.  `adapters` trains
-    low-rank adapters beside frozen weights.  `axes` COARSE tries fewer layouts, for answers while a slider moves.
+    Parameters
+    ----------
+    model, cluster
+        By name, as a mapping, or a file.
+    gpus
+        The numbers of accelerators.
+    batch
+        The largest batch that is accepted: "4Mi" are tokens, "512 sequences" are sequences; "fixed:4Mi" holds it.
+    critical_batch, definition
+        Tokens, a law, or a file; and what a critical batch means.
+    seq, stack, precision, adapters
+        Tokens of a sequence, the software, the precision, and whether low-rank adapters are trained.
+    tokens
+        What small batches would need; "15T@16Mi" is what a batch of 16Mi needs.
+    learning_rate, batch_grows, weak, compute_optimal
+        How the learning rate follows the batch; whether only the critical batch limits it; whether model, tokens and
+        batch grow with P; which law says how many tokens the model needs.
+    objective, deadline, budget, price, loss
+        What to choose by: seconds or text (30d), dollars or text (5M), dollars per accelerator-hour, a loss to reach.
+    top, max_tp, axes, calibration, reliability
+        Layouts listed at each P; the most accelerators that split a layer; COARSE tries fewer layouts; achieved rates;
+        failures.
+
+    Returns
+    -------
+    Plan
+        A row for each P with its best split, the batch that reaches the target soonest, and where more stops paying.
+
+    Raises
+    ------
+    InputError
+        A setting is wrong, or nothing fits the memory.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> plan = sc.plan_training("llama3-8b", "h100-ib400", gpus=[64], batch="4Mi", tokens="100B")
+    >>> [row.gpus for row in plan.rows]
+    [64]
     """
     request = PlanRequest(
         model=model, cluster=cluster, gpus=gpus, global_batch=batch, critical_batch=critical_batch,

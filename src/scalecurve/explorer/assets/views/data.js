@@ -22,7 +22,7 @@ const ONLY = "the only curve";
 /** @type {import("../types.js").Control[]} */
 const CONTROLS = [
   { id: "series", label: "Curve", kind: "choice", open: true, options: [{ value: "", label: ONLY }], help: "this file holds several", shown: () => false },
-  { id: "regime", label: "What was held fixed", kind: "choice", options: [{ value: "", label: "as the file shows" }, { value: "strong", label: "the total work (strong)" }, { value: "weak", label: "the work per worker (weak)" }], help: "strong where times fall; a study file states its own" },
+  { id: "regime", label: "What was held fixed", kind: "choice", options: [{ value: "", label: "as a study file states" }, { value: "strong", label: "the total work (strong)" }, { value: "weak", label: "the work per worker (weak)" }], help: "a plain table cannot say" },
   { id: "threshold", label: "Efficiency threshold", kind: "range", min: 0.05, max: 1, step: 0.01, format: percent, help: "the bend is the first K below it; drag the line in the chart" },
   { id: "rule", label: "Rule of the bend", kind: "choice", options: [{ value: "efficiency", label: "first K below the threshold" }, { value: "marginal", label: "first step that gains too little" }, { value: "knee", label: "largest S times E" }] },
   { id: "reach", label: "Forecast up to", kind: "range", min: 2, max: 16, scale: "log2", format: (value) => `${value} times` , help: "multiples of the largest K measured" },
@@ -147,20 +147,19 @@ export class DataView extends View {
     select.value = curves?.shown ?? "";
   }
 
-  /** The answer, and which curve of several it is about. @param {string[]} sentences */
+  /** The answer, of which curve it is, and which of several to use. @param {string[]} sentences */
   tell(sentences) {
+    const { curves } = this.answer;
     this.told = sentences;
-    this.say([...sentences.slice(0, 1), ...(this.answer?.curves?.sentences ?? []), ...sentences.slice(1)], this.tiles(sentences[0] ?? ""));
+    this.say(curves ? [`${curves.shown}: ${sentences[0]}`, ...curves.sentences, ...sentences.slice(1)] : sentences, this.tiles());
   }
 
-  /** The largest useful K with its speedup and cost, where the answer names that K. @param {string} decision @returns {string[][]} */
-  tiles(decision) {
-    const { rows, bend, k_unit: unit } = this.answer.table;
-    const useful = rows.filter((/** @type {any} */ row) => !bend || row.k < bend.k).at(-1);
-    if (!useful || !decision.includes(` ${whole(useful.k)} `)) return [];
-    const cost = this.more.cost?.cost.rows.find((/** @type {any} */ row) => row.k === useful.k);
-    return [["largest useful K", `${whole(useful.k)} ${unit}`, "the last K measured before the bend"], ["speedup there", short(useful.speedup), `efficiency ${percent(useful.efficiency)}`],
-      ["cost there", cost ? dollars(cost.cost) : "-", `at ${dollars(Number(this.params.price))} for each worker and hour`]];
+  /** The largest useful K with its speedup, and what it costs once that is known. @returns {string[][]} */
+  tiles() {
+    const { tiles, useful, table } = this.answer;
+    const priced = this.more.cost?.cost.rows.find((/** @type {any} */ row) => row.k === useful);
+    const [name, work] = table.regime === "weak" ? ["cost per result", `the work of the run at K0 = ${table.baseline_k}, `] : ["cost there", ""];
+    return priced && tiles.length ? [...tiles.slice(0, 2), [name, dollars(priced.cost), `${work}at ${dollars(Number(this.params.price))} for each worker and hour`]] : tiles;
   }
 
   /** A part that takes longer comes when it comes; the table and the curve do not wait. @param {typeof PARTS[number]} part */
@@ -225,7 +224,7 @@ export class DataView extends View {
     const decades = table.rows.length > 1 && table.rows.every((/** @type {any} */ row) => Number.isInteger(Math.log10(row.k)));
     const measured = table.rows.map((/** @type {any} */ row) => row.k);
     const ticks = [...measured, ...(this.more.forecast?.bands ?? []).map((/** @type {any} */ row) => row.k).filter((/** @type {number} */ k) => k > measured.at(-1))];
-    const axis = { label: `K (${table.k_unit})`, scale: /** @type {"log10" | "log2"} */ (decades ? "log10" : "log2"), ...(ticks.length <= MOST_TICKS ? { ticks } : {}) };
+    const axis = { label: `K (${answer.unit})`, scale: /** @type {"log10" | "log2"} */ (decades ? "log10" : "log2"), ...(ticks.length <= MOST_TICKS ? { ticks } : {}) };
     const points = (/** @type {string} */ what) => table.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row[what], low: row[`${what}_low`], high: row[`${what}_high`] }));
     this.curve.element.hidden = !strong;
     if (strong) {

@@ -73,7 +73,7 @@ export class LessonView extends View {
   constructor(store) {
     super(store, "lesson", CONTROLS, []);
     this.side.querySelector(".pins")?.remove();
-    this.panel = new Panel("lesson", "What each accelerator still does, against the smallest cluster that holds the model", this.dragged.bind(this));
+    this.panel = new Panel("lesson", "How much useful work each accelerator still does", this.dragged.bind(this));
     this.quiz = el("section", { class: "quiz", "aria-label": "Predict first" });
     this.formula = el("pre", { class: "formula", tabindex: "0", role: "group", "aria-label": "Formula" });
     this.place = -1; // of the question asked; -1 before the first, 3 after the last
@@ -129,7 +129,7 @@ export class LessonView extends View {
         { name: "strong, past the cap: the model is split further", points: points(job, strong, Math.max(from, cap), LARGEST), color: "var(--orange)", width: 3.4, tag: "strong" },
         ...(rows.length ? [{ name: "real layouts, by the planner", kind: /** @type {const} */ ("points"), marker: "diamond", color: "var(--purple)", points: rows.map((row) => ({ x: row.gpus, y: row.useful_efficiency, label: `${percent(row.useful_efficiency)}: ${row.words}` })) }] : []),
       ],
-      zones: [{ from: SMALLEST, to: cap, label: "", color: "var(--green)", wash: true }],
+      zones: [{ from, to: cap, label: "", color: "var(--green)", wash: true }],
       marks: [{ x: Math.min(now.cap, LARGEST), label: `cap ${whole(now.cap)} (drag)`, param: "critical", factor: job.critical / now.cap, color: "var(--green)" }, { x: job.P, label: `P = ${whole(job.P)}`, param: "P", color: "var(--ink)" }],
       labels: [{ x: Math.sqrt(from * cap), y: 0.1, text: "cheap: replicas share the batch", color: "var(--green)" }, { x: Math.sqrt(Math.max(from, cap) * LARGEST), y: 0.1, text: "dear: the model is split further", color: "var(--orange)" }],
       handles: job.P >= from ? [{ x: job.P, y: now.efficiency, label: percent(now.efficiency), color: "var(--ink)" }] : [],

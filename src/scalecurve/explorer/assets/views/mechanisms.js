@@ -4,6 +4,7 @@ import { ask } from "../api.js";
 import { COLORS } from "../chart.js";
 import { el } from "../dom.js";
 import { formatBytes, formatSeconds, percent, short, whole } from "../format.js";
+import { carried } from "../live.js";
 import { Panel, tableOf } from "../panel.js";
 import { View } from "../view.js";
 
@@ -52,10 +53,17 @@ const PRESETS = [
   { label: "A sum of 1,000 numbers as a tree", params: { topic: "depth", work: 999, depth: 10 } },
 ];
 
+/** A page without a server has collectives of few kinds. @param {import("../types.js").Control} control */
+function limited(control) {
+  const few = carried()?.few?.[control.id];
+  if (!few) return control;
+  return control.kind === "choice" ? { ...control, options: few.map((/** @type {string} */ value) => ({ value, label: value })) } : { ...control, values: few };
+}
+
 export class MechanismsView extends View {
   /** @param {import("../state.js").Store} store */
   constructor(store) {
-    super(store, "mechanisms", CONTROLS, PRESETS);
+    super(store, "mechanisms", CONTROLS.map(limited), PRESETS);
     const change = this.dragged.bind(this);
     this.first = new Panel("first", "First", change);
     this.second = new Panel("second", "Second", change);

@@ -12,7 +12,7 @@ import { View, tileList } from "../view.js";
 export const TRAINING = {
   model: "size", size: 70e9, tokens_per_parameter: 20, batch_tokens: 16777216, grows: true, seq: 8192, critical: "zhang", critical_tokens: 8e6, loss: 2,
   cluster: "h100-ib400", own_tflops: 1000, own_memory: 96, own_memory_rate: 4, own_inner: 450, own_outer: 50, own_node: 8, precision: "usual", stack: "usual",
-  price: 2.5, deadline_days: 0, budget: 0, at: 1024, measure: "useful_efficiency",
+  price: 2.5, deadline_days: 0, budget: 0, at: 0, measure: "useful_efficiency",
 };
 const LARGEST = 131072;
 const COUNTS = Array.from({ length: 15 }, (_, power) => 8 << power);
@@ -42,7 +42,7 @@ const own = (/** @type {Params} */ params) => params.cluster === "own";
 /** @type {import("../types.js").Control[]} */
 const CONTROLS = [
   { id: "measure", label: "Shown as", kind: "choice", options: Object.entries(MEASURES).map(([value, { label }]) => ({ value, label })) },
-  { id: "at", label: "Look closely at", kind: "range", values: COUNTS, format: (value) => `${whole(value)} GPUs`, help: "or click in a chart" },
+  { id: "at", label: "Look closely at", kind: "range", values: [0, ...COUNTS], format: (value) => (value ? `${whole(value)} GPUs` : "the answer"), help: "or click in a chart" },
   { id: "model", label: "Model", kind: "choice", open: true, group: "The job", options: [{ value: "size", label: "plain decoder by its size" }] },
   { id: "size", label: "Parameters", kind: "range", values: [70e9], format: billions, shown: (params) => params.model === "size" },
   { id: "batch_tokens", label: "Largest global batch", kind: "range", values: BATCHES, format: (value) => short(value), help: "tokens per step, in whole sequences that replicas divide" },
@@ -104,6 +104,7 @@ export class TrainingView extends View {
     this.choices = this.fill();
     /** What was last computed in full. @type {Record<string, {zones: any[], cheap: number}>} */
     this.kept = {};
+    this.best = LARGEST;
   }
 
   get subject() { return this.params.model === "size" ? billions(Number(this.params.size)) : String(this.params.model); }
@@ -188,7 +189,8 @@ export class TrainingView extends View {
     const answer = answers[0];
     this.mine = answer.commands;
     if (answer.exact) { // while dragging the sentences and the command wait, so that nothing jumps under the pointer
-      this.headline = headline(answer);
+      this.best = decided(answer);
+      this.headline = headline(answer, this.best);
       this.say(answer.sentences, this.headline);
       this.showCommands(answer.commands, answer.files);
     }
@@ -209,9 +211,12 @@ export class TrainingView extends View {
     this.showNotes(answer);
   }
 
-  /** The row looked at: the P asked for, or the nearest that has a layout. @param {any} answer */
+  /** The P asked for, or that of the answer. */
+  get at() { return Number(this.params.at) || this.best; }
+
+  /** The row looked at: the nearest P that has a layout. @param {any} answer */
   row(answer) {
-    const at = Number(this.params.at);
+    const at = this.at;
     return answer.rows.reduce((/** @type {any} */ best, /** @type {any} */ one) => (Math.abs(Math.log(one.gpus / at)) < Math.abs(Math.log(best.gpus / at)) ? one : best));
   }
 
@@ -284,8 +289,8 @@ export class TrainingView extends View {
     const cheap = this.kept[weak ? "weak" : "strong"]?.cheap;
     if (cheap) marks.push({ x: cheap, label: `cost-effective ${whole(cheap)}${answer.exact ? "" : " before"}`, color: "var(--green)" });
     if (answer.exact && answer.choice && answer.chosen_gpus) marks.push({ x: answer.chosen_gpus, label: `chosen ${whole(answer.chosen_gpus)}`, color: "var(--purple)" });
-    marks.push(this.looked(answer));
-    return marks;
+    const looked = this.looked(answer);
+    return marks.some((mark) => mark.x === looked.x) ? marks : [...marks, looked];
   }
 
   /** The line at the P looked at. @param {any} answer @returns {import("../types.js").Mark} */
@@ -296,7 +301,7 @@ export class TrainingView extends View {
 
   /** @param {any} answer @param {any} row */
   showTiles(answer, row) {
-    const at = Number(this.params.at);
+    const at = this.at;
     const place = answer.rows.indexOf(row);
     const cells = answer.table.rows[place];
     this.tilesHead.textContent = row.gpus === at || !answer.exact ? `At ${whole(row.gpus)} accelerators: every figure` : `At ${whole(row.gpus)} accelerators: no layout at ${whole(at)} fits and divides the batch, this is the nearest`;
@@ -394,12 +399,16 @@ function hints(rows, weak) {
   ]]));
 }
 
-/** The three figures that decide, at the cost-effective P. @param {any} answer @returns {string[][]} */
-function headline(answer) {
-  const place = answer.rows.findIndex((/** @type {any} */ row) => row.gpus === answer.cost_effective_gpus);
+/** The P that the answer names: the one chosen within deadline and budget, or the cost-effective one. @param {any} answer @returns {number} */
+const decided = (answer) => (answer.choice && answer.chosen_gpus) || answer.cost_effective_gpus || LARGEST;
+
+/** The three figures that decide, at the P that the answer names. @param {any} answer @param {number} best @returns {string[][]} */
+function headline(answer, best) {
+  const place = answer.rows.findIndex((/** @type {any} */ row) => row.gpus === best);
   if (place < 0) return [];
   const cell = (/** @type {string} */ header) => answer.table.rows[place][answer.table.columns.findIndex((/** @type {any} */ column) => column.header === header)].text;
-  return [["largest useful P", cell("GPUs"), "cost-effective: up to here a doubling gives at least 1.7 times the useful work"], [`speedup over ${whole(answer.rows[0].gpus)}`, `${short(answer.rows[place].speedup)}x`, "useful work in the same time, against the smallest P that holds the model"],
+  const chosen = answer.choice && answer.chosen_gpus === best;
+  return [[chosen ? "chosen P" : "largest useful P", cell("GPUs"), chosen ? answer.choice : `cost-effective: up to here a doubling gives at least ${WORTH} times the useful work`], [`speedup over ${whole(answer.rows[0].gpus)}`, `${short(answer.rows[place].speedup)}x`, "useful work in the same time, against the smallest P that holds the model"],
     ["cost of the run", dollars(answer.rows[place].run_usd), `it takes ${cell("run")}`]];
 }
 
