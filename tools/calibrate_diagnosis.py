@@ -26,9 +26,9 @@ from bench import arrival_simulator, bsp_simulator, event_simulator, job_simulat
 from scalecurve.analysis.curve import times_by_k
 from scalecurve.diagnosis import evidence_in_phases, evidence_in_times
 from scalecurve.diagnosis.causes import ANSWERS, Weights, answer, likeliest
-from scalecurve.diagnosis.diagnosis import grouped
 from scalecurve.diagnosis.phases import Account, accounts
 from scalecurve.diagnosis.thread_states import thread_loss
+from scalecurve.diagnosis.weighing import grouped
 
 HOME = Path(__file__).resolve().parents[1] / "src" / "scalecurve" / "diagnosis"
 MODULES: dict[str, Any] = {
@@ -125,7 +125,7 @@ class Kind:
 
 
 KINDS = {
-    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.02, 0.6, 0.65),
+    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.02, 0.55, 0.65),
     "times weak": Kind(("times weak",), IN_TIMES, 12.0, 0.06, 0.55, 0.8),
     "phases": Kind(RECORDINGS, IN_PHASES, 1.0, 0.02, 0.75, 0.8),
 }
@@ -184,7 +184,7 @@ def classic_cases(count: int, seed: int) -> Iterator[Case]:
         right = truth.accepted(workers[-1])
         right |= {"jitter"} if "straggler" in right and truth.barriers > 3 else set()
         study = simulated_studies.simulate(truth, rng, workers=workers, repeats=4)
-        times = evidence_in_times.evidence(times_by_k(study), weak=False)
+        times, _ = evidence_in_times.evidence(times_by_k(study), weak=False)
         yield Case("classic", "times strong", times, tuple(sorted(right)), place)
         recorded = accounts(study)
         for recording in ("own", "barrier" if recorded[0].waits_apart else "mpi"):
@@ -202,7 +202,7 @@ def cases_of(simulator: str, count: int, seed: int) -> Iterator[Case]:
         right = tuple(sorted(module.truth(program)))
         study = module.simulate(program, "work")
         times = "times weak" if program.weak else "times strong"
-        numbers = evidence_in_times.evidence(times_by_k(study), weak=program.weak)
+        numbers, _ = evidence_in_times.evidence(times_by_k(study), weak=program.weak)
         yield Case(simulator, times, numbers, right, place)
         if simulator == "job":
             threads = thread_loss(module.simulate(program, "threads"), weak=program.weak)
@@ -348,15 +348,15 @@ def report_threads(cases: list[Case], stored: dict[str, dict[str, Any]]) -> None
 
 
 def published_shift(cases: list[Case]) -> np.ndarray:
-    """Log odds to add: how often each cause was the measured one in published studies, against the programs here."""
+    """Log odds to add: how often each cause was the measured one in published studies, against the programs here; among
+    the causes that papers report often enough, so that serial work, seldom what a paper is about, keeps its share."""
     with (HOME / "labelled_cases.csv").open(encoding="utf-8", newline="") as handle:
         counted = [row["cause"] for row in csv.DictReader(handle)]
+    often = np.array([counted.count(cause) >= LEAST_PUBLISHED for cause in ANSWERS])
     published = np.array([counted.count(cause) + 1.0 for cause in ANSWERS])
     here = (right_of(cases) / right_of(cases).sum(axis=1, keepdims=True)).sum(axis=0) + 1.0
-    shift: np.ndarray = np.log(published / published.sum()) - np.log(here / here.sum())
-    few = [i for i, cause in enumerate(ANSWERS) if counted.count(cause) < LEAST_PUBLISHED]
-    shift[few] = 0.0  # serial work or none is seldom what a paper is about
-    return shift
+    shares = [own / own[often].sum() for own in (published, here)]
+    return np.where(often, np.log(shares[0]) - np.log(shares[1]), 0.0)
 
 
 def main() -> None:

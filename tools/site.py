@@ -33,11 +33,11 @@ CHARTS = {  # the state of the static explorer that belongs to a law's page
     "logcomm": "laws?serial=0.05&comm=0.01",
     "isoefficiency": "laws?serial=0.05&comm=0.01&hold=0.95",
     "karp-flatt": "laws?serial=0.05&comm=0.01",
-    "collectives": "mechanisms",
-    "roofline": "mechanisms",
-    "stragglers": "mechanisms",
-    "queueing": "mechanisms",
-    "workdepth": "mechanisms",
+    "collectives": "mechanisms?topic=collectives",
+    "roofline": "mechanisms?topic=roofline",
+    "stragglers": "mechanisms?topic=slowest",
+    "queueing": "mechanisms?topic=slowest",
+    "workdepth": "mechanisms?topic=depth",
 }
 DRAWN = {  # laws that the explorer does not have: the command of the page draws them
     "usl": "S over K: rises to the peak, then falls",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +14,7 @@ from scalecurve.errors import Fault, FormatError, InputError
 
 MAX_BYTES = 512 * 1024 * 1024  # of any file that is read whole
 MAX_TOML_BYTES = 4 * 1024 * 1024
+MOST_OF_DEVICE = 16 * 1024 * 1024  # /dev/zero never ends
 
 Identity = tuple[int, int]  # device and inode: a link to a file is the same file
 _inputs: ContextVar[set[Identity] | None] = ContextVar("inputs", default=None)
@@ -23,15 +25,25 @@ def read_bytes(path: Path, *, limit: int = MAX_BYTES, hint: str | None = None) -
 
     Every file that is read whole comes through here, or through `formats.source`.
     """
-    try:
-        with path.open("rb") as file:
-            note_input(file.fileno())
-            raw = file.read(limit + 1)
-    except (OSError, ValueError) as problem:
-        raise unreadable(str(path), problem, hint) from None
+    raw = beginning_of(path, limit + 1, hint=hint)
     if len(raw) > limit:
         fault = Fault("the file is too large", remedy=f"the limit is {limit} bytes")
         raise FormatError(fault, subject=str(path))
+    return raw
+
+
+def beginning_of(path: Path, most: int, *, hint: str | None = None) -> bytes:
+    """The first `most` bytes of a file, as a file that was read; a device that gives MOST_OF_DEVICE is refused."""
+    try:
+        with path.open("rb") as file:
+            note_input(file.fileno())
+            if not stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
+                return file.read(most)
+            raw = file.read(min(most, MOST_OF_DEVICE))
+    except (OSError, ValueError) as problem:
+        raise unreadable(str(path), problem, hint) from None
+    if len(raw) == MOST_OF_DEVICE:
+        raise FormatError(Fault("this is a device without an end", remedy=hint or "name a file"), subject=str(path))
     return raw
 
 

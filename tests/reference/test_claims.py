@@ -99,7 +99,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
     "path",
     sorted(set(EXAMPLES.rglob("*.csv")) - set(EXAMPLES.rglob("grids/*")) - {EXAMPLES / "course" / "answers.csv"})
     + sorted(EXAMPLES.rglob("study*.json")),
-    ids=str,
+    ids=lambda path: str(path.relative_to(EXAMPLES)),
 )
 def test_no_false_violation_on_the_examples(path: Path) -> None:
     found = audit(load_claim(path, regime="weak" if "weak" in path.name else "strong"))

@@ -11,6 +11,7 @@ import pytest
 from scalecurve.auditing.audit import audit
 from scalecurve.auditing.gate import check
 from scalecurve.auditing.history import append_entry, history
+from scalecurve.errors import InputError
 from scalecurve.study import Regime, Run, Study
 
 
@@ -74,3 +75,99 @@ def test_the_speedup_of_the_first_k_is_1_or_near_k(first: float, second: float, 
     told = json.dumps(audit({"points": points, "regime": "strong"}).to_dict())
 
     assert ("baseline-speedup-odd" in told) is odd
+
+
+def codes(claim: dict[str, object]) -> dict[str, str]:
+    """What the audit of a claim says, by code."""
+    answer = audit(claim)
+    return {finding.code: finding.message for finding in (*answer.findings, *answer.violations)}
+
+
+def test_the_formula_of_the_other_regime_is_named() -> None:
+    """T(1)/T(K) is the efficiency of weak scaling, T(1)/(K T(K)) that of strong scaling."""
+
+    def said(regime: str, times: dict[int, float], *, as_weak: bool) -> str:
+        shares = {k: times[1] / t / (1 if as_weak else k) for k, t in times.items()}
+        points = [{"k": k, "seconds": t, "efficiency": round(shares[k], 4)} for k, t in times.items()]
+        return codes({"regime": regime, "points": points}).get("efficiency-does-not-add-up", "")
+
+    falling, level = {1: 100.0, 4: 30.0, 16: 12.0}, {1: 100.0, 4: 104.0, 16: 110.0}
+    assert "the formula of weak scaling, but the claim says strong" in said("strong", level, as_weak=True)
+    assert "the formula of strong scaling, but the claim says weak" in said("weak", falling, as_weak=False)
+    assert not said("strong", falling, as_weak=False)
+    assert not said("weak", level, as_weak=True)
+
+
+def test_one_mean_of_ratios_among_ratios_of_means_is_no_average() -> None:
+    """Runs of 8 and 12 s at K = 1 and of 3 and 6 s at K: (8/3 + 12/6)/2 = 2.333; the means give 10/4.5 = 2.222."""
+
+    def told(*speedups: float) -> bool:
+        runs = [{"k": 1, "seconds": 10.0, "samples": [8.0, 12.0]}]
+        for place, speedup in enumerate(speedups, 1):
+            runs.append({"k": 2**place, "seconds": 4.5, "samples": [3.0, 6.0], "speedup": speedup})
+        return "average-of-ratios" in codes({"points": runs})
+
+    assert told(2.333, 2.333, 2.222)
+    assert not told(2.333, 2.222, 2.222)
+    assert not told(2.222, 2.222, 2.222)
+
+
+def test_a_batch_that_grows_with_k_while_times_fall_as_one_over_k_is_strong_scaling() -> None:
+    points = [{"k": k, "seconds": 3600 / k * 1.05 ** (k > 1), "batch": 256 * k} for k in (1, 8, 64)]
+    said = codes({"regime": "weak", "points": points})
+
+    assert "fixed total of samples" in said["impossible-efficiency"]
+    level = [{"k": k, "seconds": 3600.0, "batch": 256 * k} for k in (1, 8, 64)]
+    assert "impossible-efficiency" not in codes({"regime": "weak", "points": level})
+
+
+def test_a_workload_that_the_claim_calls_changed_is_no_strong_scaling() -> None:
+    points = [{"k": k, "seconds": 100 / k} for k in (1, 2, 4)]
+
+    for regime, told in (("strong", True), ("weak", False)):
+        said = codes({"regime": regime, "workload_fixed": False, "points": points})
+        assert ("workload changes between points" in said.get("workload-changed", "")) is told
+
+
+def test_a_table_keeps_what_its_other_columns_say(tmp_path: Path) -> None:
+    """Windows-1252, one row computed, two targets; a row of 2.5 workers is refused, an empty one is not."""
+    path = tmp_path / "table.csv"
+    head = "GPUs,Time (s),Target,Remark é\n"
+    path.write_text(head + "1,100,75.9 %,\n2,52,75.9 %,\n2.5,,,\n4,28 (projected),70.0 %,\n", encoding="cp1252")
+    answer = audit(path)
+    said = {finding.code for finding in (*answer.findings, *answer.violations)}
+
+    assert {"extrapolation-as-result", "workload-changed"} <= said
+    assert [point.k for point in answer.claim.points] == [1, 2, 4]
+    path.write_text(head + "1,100,,\n2.5,52,,\n", encoding="cp1252")
+    with pytest.raises(InputError, match="not a whole number of workers"):
+        audit(path)
+
+
+def test_a_flat_end_and_computed_points_are_suspected_and_measured_ones_are_not() -> None:
+    """E = 0.8 from K = 16 to 256 by construction; Amdahl's law with s = 0.02; and the same with 3 % of noise."""
+
+    def told(efficiencies: dict[int, float]) -> str:
+        points = [{"k": 1, "seconds": 1000.0}]
+        points += [{"k": k, "seconds": round(1000 / (k * e), 6)} for k, e in efficiencies.items()]
+        return codes({"regime": "strong", "points": points}).get("unmarked-extrapolation", "")
+
+    law = {k: 1 / (1 + 0.02 * (k - 1)) for k in (2, 4, 8, 16, 32, 64)}
+    assert "E stays at 0.8 from K = 16 to K = 256" in told({2: 0.97, 4: 0.9, 16: 0.8, 64: 0.8, 256: 0.8})
+    assert not told({2: 0.97, 4: 0.9, 16: 0.8, 32: 0.8, 48: 0.8})  # only three times the K
+    assert "Amdahl's law with a serial part of 0.02" in told(law)
+    assert not told({k: e * (1.03 if k in (2, 8, 32) else 0.97) for k, e in law.items()})
+
+
+def test_times_read_as_rates_are_noticed_only_where_the_speedups_say_so() -> None:
+    """A column headed rate that holds times: S = T(1)/T(K) instead of rate(K)/rate(1)."""
+    times = {1: 100.0, 2: 52.0, 4: 28.0, 8: 16.0}
+
+    def told(name: str, values: dict[int, float]) -> bool:
+        points = [{"k": k, name: v, "speedup": round(100 / times[k], 2)} for k, v in values.items()]
+        return "time-and-rate-swapped" in codes({"regime": "strong", "points": points})
+
+    assert told("rate", times)
+    assert told("seconds", {k: 1000 / t for k, t in times.items()})
+    assert not told("seconds", times)
+    assert not told("rate", {k: 1000 / t for k, t in times.items()})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from scalecurve.analysis import tabulate
-from scalecurve.measurement.building import choose_baseline, sameness_findings
+from scalecurve.measurement.building import choose_baseline, noise_scale, sameness_findings
 from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.measurement.starvation import _edge
 from scalecurve.study import Regime, Run, Study
 from scalecurve.study.run import RunStatus
 
@@ -52,3 +55,37 @@ def test_a_weak_job_keeps_its_work_per_worker_and_its_answer_at_each_k() -> None
     assert codes("weak", (1, 100.0, 5.0), (2, 100.0, 5.0)) == {"work-differs"}
     assert codes("weak", *grows, (4, 400.0, 18.0)) == {"answer-differs"}
     assert codes("strong", (1, 100.0, 5.0), (2, 100.0, 5.0)) == set()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_the_bounds_of_quiet_runs_are_students_within_the_extremes(level: float) -> None:
+    """The interval of a mean by scipy of a mean, one side of it at a time."""
+    values = [10.0, 10.4, 10.9, 11.1, 12.0, 12.3]
+    low, high = stats.t.interval(level, 5, np.mean(values), stats.sem(values))
+
+    assert _edge(values, level, -1) == pytest.approx(low)
+    assert _edge(values, level, 1) == pytest.approx(high)
+    assert (_edge(values, 0.999999, -1), _edge(values, 0.999999, 1)) == (10.0, 12.3)
+    assert (_edge(values[:2], level, -1), _edge(values[:2], level, 1)) == (10.0, 10.4)
+
+
+def test_the_noise_scale_has_the_interval_of_a_jackknife_made_by_leaving_steps_out() -> None:
+    """|G|^2 = 4 and a noise of 400 in batches of 10 and 100 (B_simple = 100): the ratio anew without each step."""
+    rng, small_batch, big_batch = np.random.default_rng(4), 10.0, 100.0
+    common = rng.normal(0, 0.4, 200)  # what both batches of a step share
+    small = 4 + 400 / small_batch + common + rng.normal(0, 2.0, 200)
+    big = 4 + 400 / big_batch + common + rng.normal(0, 0.5, 200)
+    found = noise_scale(small, big, small_batch=small_batch, big_batch=big_batch)
+
+    def ratio(keep: list[int]) -> float:
+        a, b = float(np.mean(small[keep])), float(np.mean(big[keep]))
+        return (a - b) / (1 / small_batch - 1 / big_batch) / ((big_batch * b - small_batch * a) / 90)
+
+    every = list(range(200))
+    logs = np.log([ratio(every[:i] + every[i + 1 :]) for i in every])
+    error = 1.96 * np.sqrt(199 / 200 * np.sum((logs - logs.mean()) ** 2))
+    assert found.value == pytest.approx(ratio(every))
+    assert found.value == pytest.approx(100, rel=0.1)
+    assert (found.low, found.high) == pytest.approx(
+        (found.value * np.exp(-error), found.value * np.exp(error)), rel=1e-3
+    )

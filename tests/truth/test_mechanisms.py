@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from scalecurve.laws import queueing
-from scalecurve.laws.formula import expected_largest
+from scalecurve.errors import InputError
+from scalecurve.laws import law, queueing
+from scalecurve.laws.ceiling import ceiling, grown
+from scalecurve.laws.formula import expected_largest, slowest
 from scalecurve.laws.network import Level, Link, Network
+from scalecurve.laws.roofline import Ceilings
+from scalecurve.laws.stragglers import lognormal_maximum
 from scalecurve.laws.tables import law_table
-from scalecurve.mechanisms import collective_cost, load_curve, training_step_cost
+from scalecurve.mechanisms import collective_cost, load_curve, place_kernels, tail_latency, training_step_cost
+from scalecurve.mechanisms.network_extension import extend_sweep
+from scalecurve.mechanisms.stragglers import delays_from, maximum, maximum_interval, order_statistic
 from scalecurve.study.latency_record import Histogram, LatencyRecord
+from scalecurve.study.message_sweep import MessageSweep, Timing
+from scalecurve.training.physics.learning_rate import large_batches, needed_layer_wise
 from scalecurve.training.physics.steptime import Schedule, bubble_passes
 
 
@@ -134,3 +146,212 @@ def test_answers_of_laws_by_hand() -> None:
 def test_the_largest_of_k_normal_draws_is_the_tabulated_one(k: int, largest: float) -> None:
     """H. L. Harter (1961), expected values of normal order statistics."""
     assert float(expected_largest(float(k))) == pytest.approx(largest, rel=0.015)
+
+
+@pytest.mark.parametrize(
+    ("operation", "factor"),
+    [
+        ("allreduce", 2 * 7 / 8),
+        ("allgather", 7 / 8),
+        ("reduce_scatter", 7 / 8),
+        ("alltoall", 7 / 8),
+        ("broadcast", 1.0),
+    ],
+)
+def test_bus_bandwidths_are_those_of_nccl_tests(operation: str, factor: float) -> None:
+    """nccl-tests, doc/PERFORMANCE.md: busbw = algbw times 2(n-1)/n, (n-1)/n or 1; algbw = bytes over seconds."""
+    [row] = collective_cost(operation, vector=1e8, ranks=[8], network=Network(inter=Link.of(1e-6, 1e9))).rows
+
+    assert row.bus_bandwidth == pytest.approx(factor * 1e8 / row.choice.seconds)
+
+
+def test_the_terms_of_communication_are_found_again() -> None:
+    """A ring moves 2(K-1)/K of the vector, so 10 ms for 1 MB at 200 MB/s, and 2(K-1) messages of 1 us."""
+    network = Network(inter=Link.of(1e-6, 200e6))
+    found = training_step_cost(vector=1e6, compute=1.0, ranks=[2**i for i in range(1, 9)], network=network)
+    for row in found.rows:
+        k, terms = row.workers, found.terms
+        fitted = terms["constant"] + terms["log"] * math.log2(k) + terms["linear"] * k
+        assert fitted == pytest.approx(row.communication, rel=0.35)
+    alone = training_step_cost(vector=1e6, compute=1.0, ranks=[1], network=network)
+    assert set(alone.terms.values()) == {0.0}
+    assert alone.exceeds_at is None
+    with pytest.raises(InputError, match="compute time"):
+        training_step_cost(vector=1e6, compute=0.0, ranks=[1], network=network)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("root", {"serial": 0.02, "comm": 0.01}),
+        ("linear-cost", {"coherency": 0.003}),
+        ("amdahl", {"serial": 0.01}),
+        ("logcomm", {"serial": 0.01, "comm": 0.002}),
+    ],
+)
+def test_what_a_law_says_of_all_k_is_found_by_trying_them(name: str, values: dict[str, float]) -> None:
+    efficiency = {k: law(name).efficiency(k, **values) for k in range(1, 600)}
+    for below in (0.9, 0.5):
+        first = next((k for k, e in efficiency.items() if e < below), None)
+        if first is None:
+            continue
+        [case] = law_table(name, [1, 4, 16, 64, 256], regime="strong", below=below, **values).cases
+        said = {answer.name: answer.value for answer in case.answers}
+        assert said["first_k_below"] == first
+        assert said["first_doubling_below"] == next(2**i for i in range(12) if 2**i >= first)
+        listed = [1, 4, 16, 64, 256]
+        pairs = [[a, b] for a, b in pairwise(listed) if a < first <= b]
+        assert said["between"] == (pairs[0] if pairs else None)
+
+
+def test_the_largest_speedup_at_a_doubling_is_found_by_trying_them() -> None:
+    for name, values in (("root", {"serial": 0.02, "comm": 0.01}), ("linear-cost", {"coherency": 0.003})):
+        speedups = {2**i: law(name).speedup(2**i, **values) for i in range(21)}
+        [case] = law_table(name, None, **values).cases
+        [answer] = [answer for answer in case.answers if answer.name == "limit"]
+        best = max(speedups, key=lambda k: speedups[k])
+        assert answer.value == pytest.approx(speedups[best])
+        assert f"K = {best}" in answer.label
+        assert ("still rising" in answer.label) is (best == 2**20)
+
+
+@pytest.mark.parametrize("growth", ["log", "linear"])
+def test_the_work_that_holds_an_efficiency_holds_it(growth: str) -> None:
+    """E = useful/(useful + lost): put back into the definition, whichever way the serial part is counted."""
+    exchange = math.log2 if growth == "log" else float
+    table = law_table("isoefficiency", [2, 8, 32], serial=0.05, comm=0.01, hold=0.9, growth=growth)
+    for row in table.cases[0].rows:
+        work, paid = row.work or 0.0, 0.01 * exchange(row.k)
+        assert row.efficiency == pytest.approx((work + 0.05) / (work + 0.05 + paid))
+        assert row.efficiency == pytest.approx(0.9) if work else row.efficiency >= 0.9
+    shared = law_table("isoefficiency", [2, 8], serial=0.01, comm=0.01, hold=0.8, growth=growth, serial_share=True)
+    for row in shared.cases[0].rows:
+        work = row.work or 0.0
+        assert work / (work + 0.01 * work * (row.k - 1) + 0.01 * exchange(row.k)) == pytest.approx(0.8)
+    [answer] = law_table("isoefficiency", [2, 8], serial=0.05, comm=0.01, hold=1.0).cases[0].answers
+    assert (answer.name, answer.value) == ("no_answer", [2, 8])
+    with pytest.raises(InputError, match="hold"):
+        law_table("isoefficiency", [2], serial=0.05, comm=0.01)
+
+
+def test_the_knee_is_the_load_of_largest_power_and_is_said_to_lie_beyond_where_it_is_the_last() -> None:
+    means = {10: 0.011, 40: 0.016, 70: 0.033, 90: 0.1}
+    curve = load_curve([load(rate, rate, mean) for rate, mean in means.items()])
+    power = {rate: point.throughput / point.mean for rate, point in zip(means, curve.points, strict=True)}
+
+    assert curve.knee == max(power, key=lambda rate: power[rate]) == 40
+    assert "knee-not-bracketed" not in {finding.code for finding in curve.findings}
+    rising = load_curve([load(rate, rate, 0.01) for rate in (10, 40, 70)])
+    assert rising.knee == 70
+    assert "knee-not-bracketed" in {finding.code for finding in rising.findings}
+    assert load_curve([load(10, 10, 0.01)]).knee is None
+
+
+@pytest.mark.parametrize(("connections", "told"), [(5, False), (4, True), (6, False), (7, True)])
+def test_littles_law_is_checked_against_the_connections(connections: int, told: bool) -> None:
+    """50/s of 0.1 s each are 5 in flight: 25 % more than 4, 17 % less than 6, 29 % less than 7."""
+    records = [replace(load(rate, rate, 0.1), connections=c) for rate, c in ((50, connections), (100, None))]
+
+    assert ("little-violated" in {finding.code for finding in load_curve(records).findings}) is told
+
+
+def test_collectives_grow_beyond_the_timed_ranks_as_the_model_says() -> None:
+    """An all-reduce by lg p: 10 us more for each doubling; an all-to-all by p: 2 us more for each rank."""
+
+    def at(operation: str, seconds: Callable[[int], float], ranks: int) -> float:
+        timings = [
+            Timing(operation=operation, ranks=p, message=m, seconds=seconds(p)) for p in (2, 8, 16) for m in (8.0, 64.0)
+        ]
+        sweep = MessageSweep(timings=(*timings, Timing(operation="barrier", ranks=2, message=8.0, seconds=1.0)))
+        rows = extend_sweep(sweep, operation, [ranks]).rows
+        assert [row.message for row in rows] == [8.0, 64.0]
+        assert {row.extrapolation for row in rows} == {ranks / 16}
+        return rows[0].seconds
+
+    assert at("allreduce", lambda p: 1e-5 * math.log2(p), 64) == pytest.approx(6e-5)
+    assert at("alltoall", lambda p: 2e-6 * p, 64) == pytest.approx(128e-6)
+    assert at("allreduce", lambda p: 1e-5, 64) == pytest.approx(1e-5)
+    assert at("alltoall", lambda p: 1e-5 * (17 - p), 64) == pytest.approx(1e-5)  # no time shrinks with more ranks
+    one = MessageSweep(timings=(Timing(operation="allreduce", ranks=2, message=8.0, seconds=1.0),))
+    with pytest.raises(InputError, match="two rank counts"):
+        extend_sweep(one, "allreduce", 8)
+
+
+def test_backup_workers_of_own_samples_against_simulation() -> None:
+    """A step ends when 8 of 10 are done: the 8th smallest of ten draws with replacement."""
+    samples = np.random.default_rng(5).gamma(2.0, 1.0, 500)
+    draws = np.sort(np.random.default_rng(6).choice(samples, (40_000, 10)), axis=1)[:, 7]
+
+    assert order_statistic(delays_from(samples), 8, 2) == pytest.approx(draws.mean(), rel=0.01)
+    assert order_statistic(delays_from(samples), 8, 0) > order_statistic(delays_from(samples), 8, 2)
+
+
+def test_hedged_requests_against_simulation() -> None:
+    """Asked again after the p90: the first answer counts; a fan-out of 20 waits for the slowest of 20."""
+    samples = np.random.default_rng(7).lognormal(0.0, 1.0, 50_000)
+    record = LatencyRecord(name="leaf", histogram=Histogram.of(samples), seconds=100.0)
+    found = tail_latency(record, fan_out=[1, 20], hedge_after=0.9)
+    rng, after = np.random.default_rng(8), float(np.quantile(samples, 0.9))
+    first, second = rng.choice(samples, 400_000), rng.choice(samples, 400_000)
+    hedged = np.minimum(first, after + second)
+    slowest = rng.choice(samples, (40_000, 20)).max(axis=1)
+
+    assert found.extra_load == pytest.approx(0.1, abs=0.002)
+    for row in found.hedged:
+        if row.share <= 0.99:
+            assert row.plain == pytest.approx(np.quantile(first, row.share), rel=0.03)
+            assert row.hedged == pytest.approx(np.quantile(hedged, row.share), rel=0.03)
+    twenty = found.fan_out[1]
+    assert twenty.any_slow == pytest.approx(1 - 0.99**20)
+    assert twenty.p50 == pytest.approx(np.median(slowest), rel=0.03)
+
+
+def test_the_slowest_of_arrays_is_that_of_each_number() -> None:
+    k, spread = np.array([1.0, 8.0, 64.0]), np.array([0.1, 0.3, 0.5])
+
+    assert slowest(k, spread) == pytest.approx([lognormal_maximum(a, b) for a, b in zip(k, spread, strict=True)])
+
+
+def test_the_ceiling_of_training_by_hand() -> None:
+    """8 B parameters, a critical batch of 4 Mi tokens: 512 replicas of one sequence of 8,192; at P = 64 they are split
+    as memory asks for, 1 + 18 x 8e9/(8 x 0.7 x 80e9) = 1.3214."""
+    found = ceiling(N=8e9, critical=2**22, P=64.0)
+
+    assert found["replicas"] == 512
+    assert found["least_split"] == pytest.approx(1.32143, rel=1e-4)
+    assert found["cap"] == pytest.approx(512 * 1.32143, rel=1e-4)
+    assert found["useful"] == pytest.approx(0.5)  # a batch as large as the critical one wastes half
+    flops = 6 * 8e9 * 20 * 8e9
+    assert found["seconds"] == pytest.approx(flops / (64 * 0.6 * 989e12 * found["compute"] * 0.5))
+    assert found["usd"] == pytest.approx(found["seconds"] * 64 * 2.5 / 3600)
+    assert ceiling(N=8e9, critical=2**22, P=found["smallest"])["efficiency"] == pytest.approx(1.0)
+    larger = grown(N=8e9, critical=2**22, P=4 * found["smallest"])
+    assert larger["efficiency"] > ceiling(N=8e9, critical=2**22, P=4 * found["smallest"])["efficiency"]
+
+
+def test_a_batch_of_the_largest_published_plain_run_needs_no_other_optimiser() -> None:
+    largest = max(run["tokens"] for run in large_batches().values() if "tokens" in run and not run["layer_wise"])
+
+    assert "no layer-wise optimiser is needed" in needed_layer_wise(largest)
+    assert "no published run is as large" in needed_layer_wise(1.001 * largest)
+
+
+def test_the_interval_of_the_slowest_of_own_samples_is_not_much_wider_than_it_varies() -> None:
+    """How E[max of 100] varies over samples of 2,000 exponential steps, and the intervals of six of them."""
+    samples = [1 + np.random.default_rng(seed).exponential(1.0, 2000) for seed in range(200)]
+    spread = np.std([maximum(delays_from(own), 100) / own.mean() for own in samples])
+    drawn = [maximum_interval(delays_from(own), 100, np.random.default_rng(1)) for own in samples[:6]]
+    widths = [interval[1] - interval[0] for interval in drawn if interval is not None]
+
+    assert len(widths) == 6
+    assert 2 * 1.96 * spread < np.mean(widths) < 1.55 * 2 * 1.96 * spread
+
+
+def test_machine_numbers_are_written_as_people_do() -> None:
+    def ridge(peak: float) -> str:
+        return str(place_kernels(machine=Ceilings(peak=peak, bandwidths={"memory": 1e9})))
+
+    assert "ridge 999 flop/byte" in ridge(999e9)
+    assert "ridge 1,000 flop/byte" in ridge(1000e9)
+    assert "ridge 999,999 flop/byte" in ridge(999_999e9)
+    assert "ridge 1e+06 flop/byte" in ridge(1e15)

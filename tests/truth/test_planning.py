@@ -8,12 +8,15 @@ from itertools import product
 import numpy as np
 import pytest
 
+import scalecurve as sc
+from scalecurve.errors import InputError
 from scalecurve.estimate import Estimate
 from scalecurve.planning.cost import cost
-from scalecurve.planning.cost_rows import PricedRow, chance_by, mark_front
-from scalecurve.planning.curve import CurvePoint, Repeats, TimeSource
+from scalecurve.planning.cost_rows import PricedRow, allowed_seconds, chance_by, mark_front
+from scalecurve.planning.curve import CurvePoint, Repeats, TimeCurve, TimeSource
 from scalecurve.planning.next_runs import next_runs, parse_worker_seconds
 from scalecurve.planning.pricing import Campaign, elapsed_seconds, expected_elapsed, price_job
+from scalecurve.planning.scaleup import ScaleUp, compare_scaleup
 from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
 from scalecurve.study import Study
 
@@ -192,3 +195,124 @@ def test_what_is_done_exactly_at_the_deadline_and_costs_exactly_the_budget_is_in
 )
 def test_a_budget_of_machine_time_in_worker_seconds(text: str, seconds: float) -> None:
     assert parse_worker_seconds(text) == pytest.approx(seconds)
+
+
+def point(**more: object) -> CurvePoint:
+    return CurvePoint(**{"k": 4, "kind": TimeSource.MEASURED, "seconds": Estimate(100.0)} | more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("deadline", "chance"), [(99.0, 0.0), (100.0, 1.0), (101.0, 1.0)])
+def test_runs_without_spread_are_in_time_or_not(deadline: float, chance: float) -> None:
+    flat = Estimate(100.0, 100.0, 100.0, 0.95)
+    assert chance_by(point(repeats=Repeats(5, 0.0)), deadline, Campaign(), PLAIN) == chance
+    assert chance_by(point(seconds=flat, kind=TimeSource.FORECAST), deadline, Campaign(), PLAIN) == chance
+
+
+def test_the_chance_of_a_forecast_is_that_of_a_lognormal() -> None:
+    """80 to 125 s with 90 %: ln T is normal around ln 100 with a deviation of ln 1.25/1.6449."""
+    ahead = point(seconds=Estimate(100.0, 80.0, 125.0, 0.9), kind=TimeSource.FORECAST)
+    spread = math.log(1.25) / 1.6448536
+    draws = 100 * np.exp(spread * np.random.default_rng(3).standard_normal(200_000))
+
+    for deadline in (70.0, 100.0, 130.0):
+        found = chance_by(ahead, deadline, Campaign(), PLAIN)
+        assert found == pytest.approx(float(np.mean(draws <= deadline)), abs=0.005)
+    late = Tariff(per_hour=1, setup_seconds=200)
+    assert chance_by(ahead, 150.0, Campaign(), late) == 0.0
+    assert chance_by(ahead, 200.0, Campaign(), late) == 0.0  # set up, and not a second left
+    assert chance_by(point(), 150.0, Campaign(), late) is None  # no spread, no chance
+
+
+def test_the_time_allowed_under_interruptions_meets_the_deadline_exactly() -> None:
+    tariff = Tariff(per_hour=1, setup_seconds=60, spot=Spot(per_hour=1, interruptions_per_hour=1))
+    allowed = allowed_seconds(2, 3600.0, Campaign(jobs=3), tariff)
+
+    assert allowed is not None
+    assert Campaign(jobs=3).elapsed(tariff, 2, allowed) == pytest.approx(3600.0)
+    assert allowed_seconds(2, 3600.0, Campaign(jobs=3), Tariff(per_hour=1, setup_seconds=60)) == pytest.approx(1140)
+    assert allowed_seconds(2, 100.0, Campaign(jobs=3), tariff) is None  # three set-ups alone take 180 s
+
+
+def test_an_interval_whose_end_never_finishes_has_no_upper_cost() -> None:
+    """One loss a minute and machine: a job of 10 s ends, and one of 20 h never does."""
+    curve = TimeCurve(name="job", points=(point(seconds=Estimate(10.0, 9.0, 72_000.0, 0.9)),), baseline_k=4)
+    tariff = Tariff(per_hour=1, spot=Spot(per_hour=1, interruptions_per_hour=60))
+    [row] = cost(curve, tariff).rows
+
+    assert row.cost.high is None
+    assert row.cost.value == pytest.approx(4 * elapsed_seconds(tariff, workers=4, seconds=10.0) / 3600)
+    assert row.cost.low == pytest.approx(4 * elapsed_seconds(tariff, workers=4, seconds=9.0) / 3600)
+
+
+def test_choices_by_brute_force_over_every_k() -> None:
+    """Amdahl with s = 5 %, T(1) = 1 h, 3 an hour: every choice is looked for among all K."""
+    seconds = {k: 3600 * (0.05 + 0.95 / k) for k in range(1, 65)}
+    money = {k: k * 3 * t / 3600 for k, t in seconds.items()}
+    law = sc.law("amdahl")
+    found = cost(
+        law, 3.0, parameters={"serial": 0.05}, at=range(1, 65), deadline=400.0, budget=8.0, value_per_hour=100.0
+    )
+
+    in_time = [k for k, t in seconds.items() if t <= 400]
+    within = [k for k, m in money.items() if m <= 8]
+    assert found.cheapest.k == 1
+    assert found.cheapest_in_time is not None
+    assert found.cheapest_in_time.k == min(in_time, key=lambda k: money[k])
+    assert found.fastest_in_budget is not None
+    assert found.fastest_in_budget.k == min(within, key=lambda k: seconds[k])
+    assert found.best_for_value is not None
+    assert found.best_for_value.k == min(seconds, key=lambda k: money[k] + 100 * seconds[k] / 3600)
+    assert found.row(8).saved_hour_cost == pytest.approx((money[8] - money[7]) / (seconds[7] - seconds[8]) * 3600)
+    [step] = [step for step in found.steps if step.to_k == 8]
+    assert (step.faster, step.cost_change) == pytest.approx((seconds[7] / seconds[8] - 1, money[8] / money[7] - 1))
+
+
+def test_scaling_up_against_out_by_brute_force() -> None:
+    """USL rises and falls, so scaling out beats 5 times one machine between two K, at 5.5 or 20 times its price."""
+    values = {"contention": 0.02, "coherency": 0.002}
+    speedups = {k: k / (1 + 0.02 * (k - 1) + 0.002 * k * (k - 1)) for k in range(1, 101)}
+
+    def compared(price: float) -> ScaleUp:
+        return compare_scaleup(
+            sc.law("usl"), faster=5, big_price=price, small_price=1, at=range(1, 101), parameters=values
+        )
+
+    cheap, dear = compared(5.5), compared(20)
+    for found, price in ((cheap, 5.5), (dear, 20)):
+        faster = [k for k, s in speedups.items() if s > 5]
+        cheaper = [k for k, s in speedups.items() if k / s < price / 5]
+        assert [row.workers for row in found.rows if row.faster] == faster
+        assert [row.workers for row in found.rows if row.cheaper] == cheaper
+        assert (found.time_from, found.cost_up_to) == (faster[0], cheaper[-1])
+    assert cheap.findings[-1].code == "trade-off"
+    assert cheap.answer.decision.startswith("Scale up to save money; 6 small machines are faster at")
+    assert dear.findings[-1].code == "out-wins-both"
+    last = max(k for k, s in speedups.items() if s > 5)
+    assert f"faster at K = 6..{last} and cheaper up to K = {dear.cost_up_to}" in str(dear.answer.reason)
+
+
+def test_a_plan_is_priced_by_its_tokens_that_stay() -> None:
+    """10 tokens/s on 4 GPUs of which 80 % stay: 400 tokens take 50 s; a step of 2 s (1.9 to 2.2) gives 47.5 to 55 s."""
+    row = {"gpus": 4, "tokens_per_second": 10.0, "goodput": {"factor": 0.8}, "step_seconds": 2.0, "step_low": 1.9}
+    plan = {"rows": [row | {"step_high": 2.2, "level": 0.9, "run_seconds": 500.0}]}
+    [priced] = cost(plan, 3600.0, work_per_job=400).rows
+
+    assert (priced.seconds.value, priced.seconds.low, priced.seconds.high) == pytest.approx((50, 47.5, 55))
+    assert priced.cost.value == pytest.approx(4 * 50)
+    assert cost(plan, 3600.0).rows[0].seconds.value == 500.0
+    for rows in ([], [{"gpus": 4}], [{"gpus": 4, "tokens_per_second": 1.0}]):
+        with pytest.raises(InputError):
+            cost({"rows": rows}, 1.0)
+
+
+def test_weak_scaling_is_priced_for_the_work_of_one_worker() -> None:
+    """T = 100, 110 and 120 s on 1, 2 and 4: a result takes T/K, so it costs T at 3,600 an hour."""
+    study = Study.from_samples({1: [100.0], 2: [110.0], 4: [120.0]}, regime="weak")
+    found = cost(study, 3600.0, at=[1, 2, 4])
+
+    assert [row.seconds.value for row in found.rows] == pytest.approx([100, 55, 30])
+    assert [row.cost.value for row in found.rows] == pytest.approx([100, 110, 120])
+    rates = Study.from_samples({1: [5.0], 4: [16.0]}, regime="strong", quantity="throughput")
+    assert cost(rates, 1.0, at=[4], work_per_job=320).row(4).seconds.value == pytest.approx(20)
+    each = Study.from_samples({1: [5.0], 4: [4.0]}, regime="strong", quantity="throughput_per_worker")
+    assert cost(each, 1.0, at=[4], work_per_job=320).row(4).seconds.value == pytest.approx(20)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from scalecurve.document import Answer, Cell, Column, Document, FindingList, Result, table
+from scalecurve.document import Answer, Cell, Column, Document, FindingList, JsonRecord, Result, table
 from scalecurve.errors import Refused
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -27,7 +26,7 @@ NOT_MEASURED = (
 
 
 @dataclass(frozen=True)
-class EnergyRow:
+class EnergyRow(JsonRecord):
     """Joules of a launch at K, mean watts, and the joules divided by those at the smallest K."""
 
     k: int
@@ -35,6 +34,8 @@ class EnergyRow:
     joules: Estimate
     watts: float | None
     ratio: float
+
+    JSON = "k runs joules* watts ratio"
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,20 +48,6 @@ class EnergyTable(Result):
 
     quantity = "joules"
     JSON = "quantity sources rows findings"
-
-    def records(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "k": row.k,
-                "runs": row.runs,
-                "joules": row.joules.value,
-                "joules_low": row.joules.low,
-                "joules_high": row.joules.high,
-                "watts": row.watts,
-                "ratio": row.ratio,
-            }
-            for row in self.rows
-        ]
 
     @property
     def answer(self) -> Answer:

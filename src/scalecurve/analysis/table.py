@@ -174,30 +174,31 @@ class SpeedupTable(Result):
         cores = max(own.evidence.get("foreign_cores", 0.0) for own in self.findings if own.code == "disturbed")
         others = f"other programs used {cores:.1f} cores" if cores else "other programs disturbed the runs"
         listed = ", ".join(f"{row.k:,}" for row in self.rows if row.disturbed)
-        rows = [row for row in self.rows if row.k != self.baseline_k]
+        rows, last = [row for row in self.rows if row.k != self.baseline_k], self.rows[-1]
         held = list(takewhile(lambda row: row.verdict in ("ok", "superlinear"), rows))
-        good, rest, last = (held or self.rows)[-1 if held else 0], rows[len(held) :], self.rows[-1]
-        use, bounds = workers_text(good.k, self.k_unit), [row for row in rest if row.efficiency.has_interval]
-        if not rest:
-            low, high = (percent(end or 0.0) for end in (good.efficiency.low, good.efficiency.high))
-            there = f"efficiency is {low} to {high} there{self._threshold_words()}"
-            decision = f"Use all {use}: on a quiet machine {there}."
-        elif rest[0].verdict == "below":
-            most, words = percent(rest[0].efficiency.high or 0.0), self._threshold_words()
-            decision = f"Use {use}: even on a quiet machine efficiency is at most {most} at {rest[0].k:,}{words}."
-        elif below := next((row for row in rest if row.verdict == "below"), None):
-            decision = f"The bend lies between K = {good.k:,} and {below.k:,}: {others} at K = {listed}."
-        elif bounds:
-            low, high = (f"{end or 0.0:.2g}x" for end in (bounds[-1].speedup.low, bounds[-1].speedup.high))
-            decision = f"No bend can be named: {others}; K = {bounds[-1].k:,} gives between {low} and {high}."
-        else:
-            decision = f"No bend can be named: {others}, at K = {listed}."
+        rest = rows[len(held) :]
         measured = last.relative_speedup * self.baseline_k  # S lies within its bounds, this as it was
         return Answer(
-            decision=decision,
+            decision=self._decision_of_disturbed((held or self.rows[:1])[-1], rest, others, listed),
             confidence=f"From how long the job waited for cores: {others} at K = {listed}." if not rest else None,
             reason=f"As measured, beside other programs, the speedup is {measured:.3g} at K = {last.k:,}.",
         )
+
+    def _decision_of_disturbed(self, good: TableRow, rest: list[TableRow], others: str, listed: str) -> str:
+        """`good` is the last K that holds its efficiency for sure, `rest` those after it."""
+        use, words = workers_text(good.k, self.k_unit), self._threshold_words()
+        if not rest:
+            low, high = (percent(end or 0.0) for end in (good.efficiency.low, good.efficiency.high))
+            return f"Use all {use}: on a quiet machine efficiency is {low} to {high} there{words}."
+        if rest[0].verdict == "below":
+            most = percent(rest[0].efficiency.high or 0.0)
+            return f"Use {use}: even on a quiet machine efficiency is at most {most} at {rest[0].k:,}{words}."
+        if below := next((row.k for row in rest if row.verdict == "below"), None):
+            return f"The bend lies between K = {good.k:,} and {below:,}: {others} at K = {listed}."
+        if bounds := [row for row in rest if row.efficiency.has_interval]:
+            low, high = (f"{end or 0.0:.2g}x" for end in (bounds[-1].speedup.low, bounds[-1].speedup.high))
+            return f"No bend can be named: {others}; K = {bounds[-1].k:,} gives between {low} and {high}."
+        return f"No bend can be named: {others}, at K = {listed}."
 
     def _baseline_words(self) -> str:
         return "" if self.baseline_k == 1 else f" The baseline is K0 = {self.baseline_k}."
@@ -359,21 +360,14 @@ class TableBasis:
         intervals_of = normal_intervals if interval == "normal" else mean_intervals
         study, k0, means = self.study, self.study.baseline_k, intervals_of(self.curve, of_time)
         oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
-        marks = [own.evidence for own in study.findings if own.code == "disturbed"]
-        disturbed = {k for evidence in marks for k in evidence.get("k", ())}
-        quiet = {k: bounds for evidence in marks for k, bounds in evidence.get("efficiency", {}).items()}
+        disturbed, quiet = disturbances(study)
         shows_serial = study.regime is Regime.STRONG and k0 == 1
         rows = []
         columns = (self.curve.k, self.curve.n, self.measured.std, self.centre.efficiency)
         for place, (k, n, std, share) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-            efficiency = self.efficiency(k, share, of_ratio)
-            if disturbed & {k, k0} and k != k0:
-                efficiency = quiet_efficiency(share, quiet.get(str(k)), level)
-            low, high = efficiency.low, efficiency.high
-            sure = None if low is None or high is None else not low < threshold <= high
-            verdict = "superlinear" if (low or 0.0) > 1 else "ok" if share >= threshold else "below"
-            if disturbed & {k, k0} and k != k0:
-                verdict = UNDECIDED if not sure else "ok" if (low or 0.0) >= threshold else "below"
+            is_bound = k != k0 and bool(disturbed & {k, k0})
+            own = quiet_efficiency(share, quiet.get(str(k)), level) if is_bound else self.efficiency(k, share, of_ratio)
+            verdict, sure = verdict_of(own, threshold)
             rows.append(
                 TableRow(
                     k=k,
@@ -381,12 +375,12 @@ class TableBasis:
                     mean=means[place],
                     median=median_of(self.samples[k], of_time) if self.samples else None,
                     std=std if n > 1 else None,
-                    speedup=efficiency.scaled(k),
+                    speedup=own.scaled(k),
                     relative_speedup=share * k / k0,
-                    efficiency=efficiency,
-                    verdict=verdict,
+                    efficiency=own,
+                    verdict=verdict if sure or not is_bound else UNDECIDED,
                     sure=True if k == k0 else sure,
-                    karp_flatt=serial_fraction(k, k * efficiency.value) if shows_serial else None,
+                    karp_flatt=serial_fraction(k, k * own.value) if shows_serial else None,
                     oversubscribed=k in oversubscribed,
                     disturbed=k in disturbed,
                 )
@@ -404,6 +398,21 @@ class TableBasis:
             return ratio_of(*ends, share, level)
         paired = None if self.blocks is None else self.blocks.ratio(self.curve, k0, k)
         return (paired or log_ratio((self.curve, k0, 1.0), (self.curve, k, -1.0))).around(share, level)
+
+
+def verdict_of(efficiency: Estimate, threshold: float) -> tuple[str, bool | None]:
+    """Whether E is at the threshold, below it, or above 1 beyond its interval; and whether its interval is so too, None
+    without one."""
+    low, high = efficiency.low, efficiency.high
+    sure = None if low is None or high is None else not low < threshold <= high
+    return "superlinear" if (low or 0.0) > 1 else "ok" if efficiency.value >= threshold else "below", sure
+
+
+def disturbances(study: Study) -> tuple[set[int], dict[str, Sequence[float]]]:
+    """The K that other programs disturbed, and by K the bounds of E on a quiet machine where waiting gives them."""
+    marks = [own.evidence for own in study.findings if own.code == "disturbed"]
+    quiet = {k: bounds for evidence in marks for k, bounds in evidence.get("efficiency", {}).items()}
+    return {k for evidence in marks for k in evidence.get("k", ())}, quiet
 
 
 def quiet_efficiency(share: float, bounds: Sequence[float] | None, level: float) -> Estimate:

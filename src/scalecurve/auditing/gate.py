@@ -278,28 +278,27 @@ def check(
     past = () if history is None else _past(new, Path(history))
     change = largest_change(past[-MOST_CHECKS:], level=DRIFT_ALARM)
     session = session_shift(past)
-    old = None if against is None else as_study(against, regime=str(new.regime))
-    findings: list[Finding] = []
-    rows: list[Regression] = []
-    one_session = False
-    if old is not None:
-        findings, by_efficiency = _comparable(new, old, allow_mixed=allow_mixed, any_machine=any_machine)
-        pair = pair_of(new, old, () if workers is None else as_workers(workers), session or SessionShift())
-        rows = pair.rows("efficiency" if by_efficiency else gate, false_alarm)
-        findings += pair.findings(rows)
-        one_session = pair.rests_on_one_session(rows, false_alarm)
+    common: dict[str, Any] = {
+        "name": new.name,
+        "floors": tuple(floor_of(new, k, floor, false_alarm / len(floors)) for k, floor in sorted(floors.items())),
+        "false_alarm": false_alarm,
+        "drift": change if change is not None and change.change > 0 else None,  # T up, beyond noise
+        "checks_before": None if history is None else len(past) - 1,
+        "shifts_known": session is not None,
+    }
+    if against is None:
+        return Gate(**common, against=None, regressions=(), findings=carried(new, own=doubts(new)))
+    old = as_study(against, regime=str(new.regime))
+    findings, by_efficiency = _comparable(new, old, allow_mixed=allow_mixed, any_machine=any_machine)
+    pair = pair_of(new, old, () if workers is None else as_workers(workers), session or SessionShift())
+    rows = pair.rows("efficiency" if by_efficiency else gate, false_alarm)
     return Gate(
-        name=new.name,
-        against=None if old is None else old.name,
-        floors=tuple(floor_of(new, k, floor, false_alarm / len(floors)) for k, floor in sorted(floors.items())),
+        **common,
+        against=old.name,
         regressions=tuple(rows),
-        false_alarm=false_alarm,
-        findings=carried(new, *([] if old is None else [old]), own=(*doubts(new), *findings)),
-        drift=change if change is not None and change.change > 0 else None,  # T up, beyond noise
-        checks_before=None if history is None else len(past) - 1,
-        shifts_known=session is not None,
-        rests_on_one_session=one_session,
-        not_compared=None if old is None or old is new else _not_compared(new, old, compared=workers is None),
+        findings=carried(new, old, own=(*doubts(new), *findings, *pair.findings(rows))),
+        rests_on_one_session=pair.rests_on_one_session(rows, false_alarm),
+        not_compared=None if old is new else _not_compared(new, old, compared=workers is None),
     )
 
 

@@ -192,9 +192,7 @@ def explained(problem: BaseException, arguments: list[str]) -> tuple[str, int]:
             context = problem.ctx if isinstance(problem, click.UsageError) else None
             return problem.format_message() + (f"\nTry '{context.command_path} --help'." if context else ""), 2
         case KeyboardInterrupt() | click.Abort():
-            signal = (
-                problem.__cause__ or problem.__context__ or problem
-            )  # 143 after SIGTERM
+            signal = problem.__cause__ or problem.__context__ or problem  # 143 after SIGTERM
             return str(signal) or "interrupted", getattr(signal, "exit_code", 130)
         case ArithmeticError() | MemoryError() | RecursionError():
             is_deep = isinstance(problem, RecursionError)

@@ -123,28 +123,29 @@ def command(
     """
     endings = (".toml", ".json") if resume or collect else (".toml",)  # a study says itself how it was measured
     file = Path(words[0]) if words and words[0].endswith(endings) else None
-    job = words[1:] if file else words
+    settings = {**context.meta.get(_VALUES, {}), "command": (words[1:] if file else words) or None}
     if init:
-        text = template({**context.meta.get(_VALUES, {}), "command": job or None})
-        return start_file(text, file or Path("study.toml"), output, "measure --dry-run")
-    place = output.file or (None if file else Path("study.json"))
-    settings = {**context.meta.get(_VALUES, {}), "output": place, "command": job or None}
-    to_terminal = replace(output, file=None)
+        return start_file(template(settings), file or Path("study.toml"), output, "measure --dry-run")
+    settings["output"] = output.file or (None if file else Path("study.json"))
     if dry_run:
         from scalecurve.measurement.outlook import preview
 
-        emit(preview(file, resume=resume, force=force, **settings), to_terminal)
+        emit(preview(file, resume=resume, force=force, **settings), replace(output, file=None))
         return 0
     from scalecurve.cli.output import progress_display
     from scalecurve.measurement.sweep import measure
 
     with progress_display(quiet=output.quiet) as listener:
         study = measure(file, resume=resume, force=force, submit=submit, collect=collect, listener=listener, **settings)
-    place = place or (file and file.with_suffix(".json"))
     if isinstance(study, Study) and not len(study.samples):  # jobs in a queue; other studies without a time raise
         for finding in study.findings:
             note(f"{finding.message} -> {finding.remedy}", output)
         return int(not submit)
-    emit(study if output.format else ending_of(study), to_terminal)
+    return tell(study, settings["output"] or (file and file.with_suffix(".json")), output)
+
+
+def tell(study: Study | StudySet, place: Path | None, output: Output) -> int:
+    """Print what a measurement ends with and where it stands; the exit code."""
+    emit(study if output.format else ending_of(study), replace(output, file=None))
     note(f"{place} written; `scalecurve report {place} -o report.html` makes a page of it", output)
     return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))

@@ -142,7 +142,7 @@ def fit(
 @click.option(
     "--explain",
     is_flag=True,
-    help="Show the weights of the predictors, what moved them, and the most similar published curves.",
+    help="Show the weights of the predictors and the most similar published curves.",
 )
 @plot_option
 @output_options

@@ -166,20 +166,22 @@ class Accounting:
         if cause in (*WAITING_CAUSES, "waiting"):
             return f"{waits}: {self._waited_for(cause)}."
         if cause in (CONTENTION, REPEATED, "slower-compute"):
-            ratio = self._growth()
-            more = more_work(self.by_k, weak=self.weak) or 1.0
-            if cause == REPEATED and more > 1.0:
-                return f"The workers do {more:.2f} times the work of K = {next(iter(self.by_k))} {where}."
-            same = "The compute" if cause == "slower-compute" else "The same compute"
-            return f"{same} takes {ratio:.2f} times the worker time of K = {next(iter(self.by_k))} {where}."
+            return self._grown(cause, where)
         if cause == SERIAL and shares["waiting"] < shares["outside phases"]:
             return f"A fixed part outside all phases takes {shares['outside phases']:.0%} of worker time {where}."
         if cause == SERIAL:
-            rank = int(np.argmax(busy_matrix(self.last).mean(axis=0)))
-            return f"{waits} for what rank {rank} does alone."
+            return f"{waits} for what rank {int(np.argmax(busy_matrix(self.last).mean(axis=0)))} does alone."
         part = max(("loading", "waiting", "collectives"), key=lambda name: shares[name])
         words = {"loading": "Loading", "waiting": "Waiting", "collectives": "Waiting along a chain or queue"}[part]
         return f"{words} takes {shares[part]:.0%} of worker time {where}."
+
+    def _grown(self, cause: str, where: str) -> str:
+        """How the compute grew, or the work."""
+        base, more = next(iter(self.by_k)), more_work(self.by_k, weak=self.weak) or 1.0
+        if cause == REPEATED and more > 1.0:
+            return f"The workers do {more:.2f} times the work of K = {base} {where}."
+        same = "The compute" if cause == "slower-compute" else "The same compute"
+        return f"{same} takes {self._growth():.2f} times the worker time of K = {base} {where}."
 
     def _growth(self) -> float:
         first, runs = next(iter(self.by_k.values())), self.last

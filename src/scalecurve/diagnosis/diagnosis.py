@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import curve_of, thinned, times_by_k
-from scalecurve.diagnosis import evidence_in_phases, evidence_in_times
-from scalecurve.diagnosis.accounting import ACCEPTABLE, Accounting, PopMetrics
+from scalecurve.diagnosis import evidence_in_times
+from scalecurve.diagnosis.accounting import ACCEPTABLE, PopMetrics
 from scalecurve.diagnosis.causes import (
     ANSWERS,
-    COMMUNICATION,
-    CONTENTION,
     FAMILIES,
-    LOAD_CAUSES,
     MEASURE_AGAIN,
     NONE,
     OTHER,
@@ -24,15 +20,14 @@ from scalecurve.diagnosis.causes import (
     WATCH_SERVER,
     answer,
     by_family,
-    chances_of,
     held_to_loss,
     in_words,
     next_measurement,
     weights,
 )  # fmt: skip
 from scalecurve.diagnosis.extensions import Extensions, extensions_of
-from scalecurve.diagnosis.phases import Account, accounts, has_phases
-from scalecurve.diagnosis.thread_states import STARVED, ThreadLoss, starved_share, thread_loss, without_starvation
+from scalecurve.diagnosis.thread_states import STARVED, starved_share, without_starvation
+from scalecurve.diagnosis.weighing import FROM_THREADS, FROM_TIMES, Weighed, weigh
 from scalecurve.document import (
     Answer,
     Block,
@@ -51,11 +46,10 @@ from scalecurve.findings import Finding, Severity, info, warning
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Regime, Study
 from scalecurve.study.study import is_load
-from scalecurve.words import unit_words
+from scalecurve.words import chance_words, unit_words
 
 MOST_DIAGNOSED = 64  # worker counts
 NEGLIGIBLE = 0.03  # a loss below 3 % of the worker-seconds is no bend
-MISFIT = 25.0  # chi-square over degrees of freedom from which no sum of terms follows the times
 POOR = 0.6  # a POP efficiency
 SMALL_SHARE = 0.05
 DISTURBANCES = {  # findings of a measurement that leave no cause to name
@@ -65,16 +59,7 @@ DISTURBANCES = {  # findings of a measurement that leave no cause to name
     "starved": "the workers waited for a core {share:.0%} of worker time",
 }
 DISTURBED, LACK_OF_FIT = "disturbed", "lack of fit"
-FROM_TIMES, FROM_PHASES, FROM_OWN_TIMES = "samples of T(K) only", "phases of every worker", "the workers' own times"
-FROM_THREADS = "T(K) and the states of the threads"
 IN_WORDS = {OTHER: "a cause outside our list", NONE: "no loss at all", "slower-compute": "slower compute"}
-MACHINES = re.compile(r"node|host|machine|instance|server", re.IGNORECASE)
-THREADS = re.compile(r"thread|core", re.IGNORECASE)
-IMPOSSIBLE = -2.5  # log odds of a cause that the placement leaves no room for: a shared machine, or messages
-CHANCES = (
-    (0.98, "almost certain"), (0.9, "very likely"), (0.75, "likely"), (0.5, "more likely than not"),
-    (0.0, "the likeliest"),
-)  # fmt: skip
 SURE = 0.9
 WORTH_A_REMEDY = 0.75  # the chance from which work on the cause comes before another measurement
 _POP_ROWS = (
@@ -123,11 +108,6 @@ class CauseRow:
         return row | {"pop": self.pop.to_dict() if self.pop else None}
 
 
-def chance_words(probability: float) -> str:
-    """A probability as people say it."""
-    return next(words for least, words in CHANCES if probability >= least)
-
-
 def _said(name: str) -> str:
     return IN_WORDS.get(name, name)
 
@@ -143,9 +123,10 @@ class Diagnosis(Result):
     `cause` is one of CAUSES, a family of them ("waiting", "slower-compute"), a pair ("serial or communication"), or
     "undetermined"; `stated` are its causes and `probability` their chance, or that of all candidates where it is
     undetermined.  `candidates` are the causes that are still possible,
-    the likeliest first, and `groups` the same with families as one.  `separate_by` is the one measurement, not yet
-    made, that tells them apart.  `reason` is "disturbed" or "lack of fit" where nothing can be said at all.  `counted`
-    is what was counted, in a sentence.
+    the likeliest first, and `groups` the same with families as one.  `second` is the cause of another term of the
+    times, which adds to the main one.  `separate_by` is the one measurement, not yet made, that tells them apart.
+    `reason` is "disturbed" or "lack of fit" where nothing can be said at all.  `counted` is what was counted, in a
+    sentence.
     """
 
     name: str
@@ -156,6 +137,7 @@ class Diagnosis(Result):
     probability: float
     candidates: tuple[str, ...]
     groups: tuple[str, ...]
+    second: str | None
     separate_by: str | None
     reason: str | None
     basis: str
@@ -167,8 +149,8 @@ class Diagnosis(Result):
 
     REFUSAL = "No cause can be named"
     JSON = (  # fmt: skip
-        "name regime cause stated probability candidates groups separate_by reason basis counted causes by_k evidence "
-        "remedy findings"
+        "name regime cause stated probability candidates groups second separate_by reason basis counted causes by_k "
+        "evidence remedy findings"
     )
 
     @property
@@ -199,7 +181,8 @@ class Diagnosis(Result):
         if self.cause != UNDETERMINED:
             probably = "" if self.probability >= SURE else f", probably ({self.probability:.0%})"
             named = either([_said(name) for name in self.stated]) if len(self.stated) == 2 else _said(self.cause)
-            return f"{named.capitalize()}{probably}: {lost}."
+            then = f", then {_said(self.second)}" if self.second else ""
+            return f"{named.capitalize()}{probably}{then}: {lost}."
         chances = by_family({one.name: one.probability for one in self.causes})
         named = either([f"{_said(name)} ({chances[name]:.0%})" for name in self.groups[:3]])
         return f"{named[:1].upper()}{named[1:]}: {lost}."
@@ -230,9 +213,11 @@ class Diagnosis(Result):
     def _how_sure(self) -> str:
         """How likely the cause is, and the finer question: which others, or which of its family, it may be."""
         if self.cause == NONE:
-            return f"That nothing is lost is {chance_words(self.probability)} ({min(self.probability, 0.99):.0%})."
+            return f"That nothing is lost has probability {chance_words(self.probability)}."
         if len(self.candidates) == 1:
-            return f"{_said(self.cause).capitalize()} is {chance_words(self.probability)} the main cause."
+            return (
+                f"{_said(self.cause).capitalize()} is the main cause with probability {chance_words(self.probability)}."
+            )
         likely = self.causes[0]
         if self.cause in FAMILIES:
             own = [f"{c.name} ({c.probability:.0%})" for c in self.causes if c.name in self.stated]
@@ -341,23 +326,6 @@ def _graded(value: float | None) -> Cell:
     return Cell(f"{value:.2f}", tone)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Weighed:
-    """The evidence of one study before the answer: log odds by cause, and what is shown beside them."""
-
-    record: str
-    basis: str
-    log_odds: Mapping[str, float]
-    known: frozenset[str]
-    counted: Accounting | ThreadLoss | None = None
-    misfit: float = 0.0
-    numbers: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def accounting(self) -> Accounting | None:
-        return self.counted if isinstance(self.counted, Accounting) else None
-
-
 def diagnose(
     study: StudyLike,
     *,
@@ -399,12 +367,10 @@ def diagnose(
     if len(study.all_k) < 2:
         fault = Fault("a diagnosis needs at least two worker counts", remedy="measure another K")
         raise InputError(fault, subject=study.name)
-    weighed = weigh(study)
+    weighed = weigh(study, extra.shifts)
     used, load = weights(weighed.record), is_load(study.k_unit)
-    allowed = LOAD_CAUSES if load else ANSWERS
-    chances = chances_of(extra.shift(weighed.log_odds), floor=used.floor, allowed=allowed)
     lost = evidence_in_times.loss_chance(times_by_k(study), weak=study.regime is Regime.WEAK, beyond=NEGLIGIBLE)
-    chances = held_to_loss(chances, lost)
+    chances = held_to_loss(weighed.chances, lost)
     verdict = answer(chances, used)
     rows = _rows(study, weighed, chances)
     separate_by = None
@@ -426,6 +392,7 @@ def diagnose(
         probability=verdict.probability,
         candidates=verdict.candidates,
         groups=verdict.groups,
+        second=weighed.second(verdict.cause) if len(verdict.stated) == 1 else None,
         separate_by=separate_by,
         reason=None,
         basis=weighed.basis,
@@ -437,7 +404,7 @@ def diagnose(
     )
     if _is_disturbed(study, result):
         return _refused(result, DISTURBED)
-    return _refused(result, LACK_OF_FIT) if weighed.misfit > MISFIT and verdict.cause != NONE else result
+    return result if weighed.fits or verdict.cause == NONE else _refused(result, LACK_OF_FIT)
 
 
 def _is_disturbed(study: Study, result: Diagnosis) -> bool:
@@ -457,96 +424,18 @@ def _is_disturbed(study: Study, result: Diagnosis) -> bool:
     return share > STARVED and result.cause in (UNDETERMINED, NONE)
 
 
-def weigh(study: Study) -> Weighed:
-    """The log odds of the causes from the strongest evidence that a study holds."""
-    weak = study.regime is Regime.WEAK
-    recorded = accounts(study)
-    phased = has_phases(study)
-    # Workers' own seconds that all equal the run's seconds say no more than T(K) does.
-    telling = phased or any(account.inside.max() > 0.02 * account.span for account in recorded)
-    repeats = frozenset({"repeats"} if len(study.runs) >= 8 * len(study.all_k) else ())
-    if telling and len({account.k for account in recorded}) >= 2:
-        by_k = grouped(recorded)
-        numbers = evidence_in_phases.evidence(by_k, weak=weak)
-        return Weighed(
-            record="phases",
-            basis=FROM_PHASES if phased else FROM_OWN_TIMES,
-            log_odds=weights("phases").log_odds(numbers),
-            known=repeats | {"phases"} | _known(recorded),
-            counted=Accounting(by_k, weak),
-            numbers=numbers,
-        )
-    times = times_by_k(study)
-    numbers = evidence_in_times.evidence(times, weak=weak)
-    if any(finding.code == "disturbed" for finding in study.findings):
-        numbers |= dict.fromkeys(evidence_in_times.OF_THE_SPREAD, 0.0)
-    record = "times weak" if weak else "times strong"
-    log_odds = weights(record).log_odds(numbers)
-    for cause in without_room(study):
-        log_odds[cause] += IMPOSSIBLE
-    threads = thread_loss(study, weak=weak)
-    if threads is not None:
-        by_threads = weights("threads").log_odds(threads.numbers)
-        log_odds = {name: value + by_threads[name] for name, value in log_odds.items()}
-    return Weighed(
-        record=record,
-        basis=FROM_TIMES if threads is None else FROM_THREADS,
-        log_odds=log_odds,
-        known=repeats,
-        counted=threads,
-        misfit=10.0 ** numbers["misfit"] if len(times) > 3 else 0.0,
-        numbers=numbers,
-    )
-
-
-def without_room(study: Study) -> tuple[str, ...]:
-    """The causes that the placement all but rules out: workers with a machine each share no memory, and threads of one
-    process send no messages."""
-    placed = [run.placement for run in study.runs if run.counts and run.placement is not None]
-    spread = bool(placed) and all(len(own.hosts) > 1 and len(set(own.hosts)) == len(own.hosts) for own in placed[-3:])
-    if spread or MACHINES.search(study.k_unit):
-        return (CONTENTION,)
-    return (COMMUNICATION,) if THREADS.match(study.k_unit) else ()
-
-
-def grouped(recorded: tuple[Account, ...]) -> evidence_in_phases.Runs:
-    """Accounts by K, rising; runs of one K must have the same number of workers."""
-    by_k: evidence_in_phases.Runs = {}
-    for account in sorted(recorded, key=lambda own: own.k):
-        by_k.setdefault(account.k, []).append(account)
-    return by_k
-
-
-def _known(recorded: tuple[Account, ...]) -> set[str]:
-    known = set()
-    if all(evidence_in_phases.tells_apart(account) for account in recorded):
-        known.add("apart")
-    if all(account.work is not None for account in recorded):
-        known.add("work")
-    return known
-
-
 def _rows(study: Study, weighed: Weighed, chances: Mapping[str, float]) -> tuple[CauseRow, ...]:
-    curve = curve_of(study)
-    own, counted = weighed.accounting, weighed.counted
-    named = {name: value + 1e-9 for name, value in chances.items() if name != NONE}
-    guessed = {name: value / sum(named.values()) for name, value in named.items()} | {NONE: 0.0}
-    rows = []
+    curve, counted, own = curve_of(study), weighed.counted, weighed.accounting
+    by_terms, rows = weighed.shares(chances), []
     for k, efficiency in zip(curve.k.tolist(), curve.efficiency.tolist(), strict=True):
-        recorded = own is not None and k in own.by_k
-        shares = dict.fromkeys(ANSWERS, 0.0) | {NONE: 1.0}
-        if k != study.baseline_k and efficiency < 1.0 - NEGLIGIBLE:
-            shares = own.shares(k, chances) if own is not None and recorded else guessed
-        rows.append(
-            CauseRow(
-                k=k,
-                efficiency=efficiency,
-                shares=shares,
-                seconds=own.seconds(k) if own is not None and recorded else {},
-                worker_time=counted.worker_time(k) if counted is not None else {},
-                pop=own.pop(k) if own is not None and recorded else None,
-            )
-        )
+        row = CauseRow(k=k, efficiency=efficiency, shares=dict.fromkeys(ANSWERS, 0.0) | {NONE: 1.0})
+        lossy = k != study.baseline_k and efficiency < 1.0 - NEGLIGIBLE
+        if own is not None and k in own.by_k:
+            shares = own.shares(k, chances) if lossy else row.shares
+            row = replace(row, shares=shares, seconds=own.seconds(k), pop=own.pop(k))
+        elif lossy:
+            row = replace(row, shares=by_terms)
+        rows.append(replace(row, worker_time=counted.worker_time(k) if counted is not None else {}))
     return tuple(rows)
 
 
@@ -554,7 +443,8 @@ def _causes(chances: Mapping[str, float], rows: tuple[CauseRow, ...], weighed: W
     causes = []
     for name, chance in chances.items():
         share = rows[-1].shares.get(name, 0.0)
-        low, high = (0.0 if chance < 0.95 else 0.5), (1.0 if chance > 0.05 else 0.5 * (share > 0))
+        parts = list(weighed.terms.values()) or [(1.0, dict(chances))]
+        low, high = (sum(part for part, own in parts if own[name] > least) for least in (0.95, 0.05))
         if weighed.accounting is not None:
             low, high = weighed.accounting.share_interval(name, chances)
         low, high = min(low, share), max(high, share)
@@ -564,20 +454,20 @@ def _causes(chances: Mapping[str, float], rows: tuple[CauseRow, ...], weighed: W
 
 def _evidence(study: Study, weighed: Weighed, extra: Extensions) -> list[str]:
     sentences = [*extra.sentences, *(weighed.counted.sentences() if weighed.counted is not None else ())]
-    return sentences if weighed.accounting is not None else [*sentences, *_shape_sentences(study, weighed.numbers)]
+    return sentences if weighed.accounting is not None else [*sentences, *_shape_sentences(study, weighed)]
 
 
-def _shape_sentences(study: Study, numbers: Mapping[str, float]) -> list[str]:
+def _shape_sentences(study: Study, weighed: Weighed) -> list[str]:
     """What the times show, in sentences."""
-    terms = {name: numbers[f"loss in {name}"] for name in evidence_in_times.NAMES}
-    leading = sorted((name for name in terms if terms[name] >= 0.15), key=lambda name: -terms[name])
-    words = [f"{name} ({terms[name]:.0%})" for name in leading[:3]]
-    shape = f"The loss grows as {either(words)}" if words else "No term stands out in the loss"
+    leading = [(name, part) for name, (part, _) in weighed.terms.items() if part >= 0.15][:3]
+    words = [f"{name} ({part:.0%})" for name, part in leading]
+    joined = " and ".join(words) if evidence_in_times.CONSTANT in dict(leading) else either(words) if words else ""
+    shape = f"The loss grows as {joined}" if words else "No term stands out in the loss"
     spreads = {k: float(v.std(ddof=1) / v.mean()) for k, v in times_by_k(study).items() if len(v) > 1}
     if spreads:
         values = list(spreads.values())
         band = f"repeats spread by {min(values):.1%} to {max(values):.1%}"
-        shape += f"; {band}" + (" and more at large K" if numbers["spread grows"] > 0.25 else "")
+        shape += f"; {band}" + (" and more at large K" if weighed.numbers["spread grows"] > 0.25 else "")
     return [shape + "."]
 
 

@@ -1,8 +1,9 @@
 """What the times of a curve show, as numbers that can be weighed: its shape, its loss and its noise.
 
 The shape is said in the terms of the fitted laws.  With P(K) = 1/K under strong scaling and 1 under weak scaling every
-sum of P, a constant and one term is fitted to the means by least squares; `loss in TERM` is the part of the loss at the
-largest K that the term takes, averaged over the fits by how well they do.  The same term may have several causes
+sum of P, a constant or a step, and one term is fitted to the means by least squares; `loss in TERM` is the part of the
+loss at the largest K that the term takes, averaged over the fits by how well they do and drawn to the largest term,
+since the main cause is asked for.  A term may have several causes
 (log2 K: trees of messages, noise at barriers): the weights of `causes` say how often each, learned from labelled cases.
 """
 
@@ -24,8 +25,10 @@ UNSEEN = 0.006  # relative error of a mean that repeats do not show: sessions, p
 UNREPEATED = 0.02
 SHRINKAGE = 4.0  # degrees of freedom of the common spread against that of one K
 PENALTY = 1.5  # of log likelihood, for each term that is added
+LEADING = 3.0  # power of the parts of a loss that counts mostly the largest
 NAMES = tuple(term.name for term in TERMS if term.causes)
-CONSTANT = "a constant part"
+CONSTANT, STEP = "a constant part", "a step at one K"
+PLACES = 4  # tried for each measured K, of a term that may begin between two
 OF_THE_SPREAD = ("spread", "spread grows", "slow runs")  # which say nothing where other programs disturbed the runs
 
 
@@ -98,13 +101,15 @@ def points_of(times: Mapping[int, FloatArray]) -> Points:
 def term_shapes(k: FloatArray, *, weak: bool) -> list[tuple[str, FloatArray]]:
     """Seconds that each term adds at each K for size 1, once for each place it may have; none that equals P."""
     share = np.ones_like(k) if weak else 1.0 / k
-    places = {"": [0.0], "first": k[:1].tolist(), "inner": k[1:-1].tolist()}
-    forms = [
-        (term.name, np.broadcast_to(formula(term.formula)(K=k, P=share, first=place, inner=place), k.shape))
-        for term in TERMS
-        if term.causes and term.regime in (None, "weak" if weak else "strong")
-        for place in places[term.place]
-    ]
+    steps = np.arange(1.0, len(k) - 1.0, 1.0 / PLACES)
+    between = np.exp(np.interp(steps, np.arange(len(k)), np.log(k))).tolist()
+    places = {"": [0.0], "first": k[:1].tolist(), "inner": k[1:-1].tolist(), "between": between}
+    forms = []
+    for term in TERMS:
+        if term.causes and term.regime in (None, "weak" if weak else "strong"):
+            form = formula(term.formula)
+            values = (form(K=k, P=share, first=own, inner=own, between=own) for own in places[term.place])
+            forms += [(term.name, np.broadcast_to(value, k.shape)) for value in values]
     return [(name, form) for name, form in forms if np.ptp(form / share) > 1e-9]
 
 
@@ -117,13 +122,13 @@ def loss_chance(times: Mapping[int, FloatArray], *, weak: bool, beyond: float) -
     return 0.5 * math.erfc(-lost / error / math.sqrt(2.0))
 
 
-def evidence(times: Mapping[int, FloatArray], *, weak: bool) -> dict[str, float]:
-    """What the times show, each number within a few units of 0."""
+def evidence(times: Mapping[int, FloatArray], *, weak: bool) -> tuple[dict[str, float], dict[str, float]]:
+    """What the times show, each number within a few units of 0; and the part of the loss in each term."""
     points = points_of(times)
     k = points.k
     share = np.ones_like(k) if weak else 1.0 / k
     seconds = np.exp(points.mean - points.mean[0])
-    losses, misfit = loss_by_term(points, share, weak=weak)
+    fitted = loss_by_term(points, weak=weak)
     overhead = seconds / (share / share[0]) - 1.0
     safe = np.maximum(overhead, 0.5 * np.sqrt(points.variance + UNSEEN**2) + 0.002)
     middle = len(k) // 2
@@ -135,16 +140,17 @@ def evidence(times: Mapping[int, FloatArray], *, weak: bool) -> dict[str, float]
         x, y = np.log2(k[known]), np.log(points.spread[known] + 0.002)
         x = x - np.average(x, weights=weight)
         growth = float((weight * x * y).sum() / ((weight * x * x).sum() + 2.0))
-    return {
-        **{f"loss in {name}": losses.get(name, 0.0) for name in NAMES},
+    numbers = {
+        **{f"loss in {name}": fitted.leads.get(name, 0.0) for name in NAMES},
         "loss beyond noise": float(np.clip((overhead[-1] - 0.03) / error, -4.0, 4.0)) / 2.0,
         "growth at small K": _exponent(safe, k, min(1, middle), middle),
         "growth at large K": _exponent(safe, k, middle, len(k) - 1),
         "spread": float(np.clip(np.log10(points.pooled + 1e-3) + 2.0, -1.0, 1.5)),
         "spread grows": float(np.clip(growth, -1.0, 1.0)),
         "slow runs": min(10.0 * points.slow, 1.0),
-        "misfit": float(np.clip(np.log10(misfit + 0.1), -1.0, 2.0)),
+        "misfit": float(np.clip(np.log10(fitted.misfit + 0.1), -1.0, 2.0)),
     }
+    return numbers, fitted.shares
 
 
 def _exponent(overhead: FloatArray, k: FloatArray, first: int, last: int) -> float:
@@ -155,44 +161,65 @@ def _exponent(overhead: FloatArray, k: FloatArray, first: int, last: int) -> flo
     return float(np.clip(power, -1.0, 2.5))
 
 
-def loss_by_term(points: Points, share: FloatArray, *, weak: bool) -> tuple[dict[str, float], float]:
-    """The part of the loss at the largest K in each term, averaged over fits; and the chi-square of the best fit over
-    its degrees of freedom."""
-    k, ideal = points.k, share / share[0]
-    seconds = np.exp(points.mean - points.mean[0])
+@dataclass(frozen=True)
+class Fitted:
+    """The part of the loss at the largest K in each term, averaged over fits; the same drawn to the largest term, whose
+    cause is the main one; and the chi-square of the best fit over its degrees of freedom."""
+
+    shares: dict[str, float]
+    leads: dict[str, float]
+    misfit: float
+
+
+def loss_by_term(points: Points, *, weak: bool) -> Fitted:
+    """The sums of terms fitted to the means, averaged by how well they do."""
+    fits = list(_fits(points, weak=weak))
+    if not fits:
+        return Fitted({}, {}, 100.0)
+    scores, losses, misfits = zip(*fits, strict=True)
+    power = np.exp(np.array(scores) - max(scores))
+    averaged: list[dict[str, float]] = []
+    for drawn in (1.0, LEADING):
+        counted: Counter[str] = Counter()
+        for weight, lost in zip((power / power.sum()).tolist(), losses, strict=True):
+            total = max(sum(part**drawn for part in lost.values()), 1e-12)
+            counted.update({name: weight * part**drawn / total for name, part in lost.items()})
+        averaged.append(dict(counted))
+    shares, leads = averaged
+    return Fitted(shares, leads, min(misfits))
+
+
+def _fits(points: Points, *, weak: bool) -> Iterator[tuple[float, dict[str, float], float]]:
+    """Every sum with positive sizes: its log likelihood with penalties, the loss at the largest K in each term, and its
+    chi-square over the degrees of freedom."""
+    share = np.ones_like(points.k) if weak else 1.0 / points.k
+    ideal, seconds = share / share[0], np.exp(points.mean - points.mean[0])
     error = seconds * np.sqrt(points.variance + UNSEEN**2)
-    forms = term_shapes(k, weak=weak)
-    names = [name for name, _ in forms]
-    columns = np.array([ideal, *(form for _, form in forms)])
+    names, forms = zip(*term_shapes(points.k, weak=weak), strict=True)
+    columns = np.array([ideal, *forms])
     added = (columns / ideal)[:, -1] - (columns / ideal)[:, 0]
-    weights, parts, best = [], [], np.inf
-    for model in _models(names, len(k)):
+    for model in _models(names, len(points.k)):
         sizes, chi2 = _fitted(columns[list(model)], seconds, error)
-        if np.any(sizes[1:] < 0) or sizes[0] <= 0:
-            continue
-        best = min(best, chi2 / max(len(k) - len(model), 1))
-        own = [names[j - 1] for j in model[1:]]
-        lost = dict(zip(own, (sizes[1:] * added[list(model[1:])]).tolist(), strict=True))
-        total = sum(lost.values())
-        parts.append({name: value / total for name, value in lost.items()} if total > 0 else {})
-        spread_over = np.log([names.count(name) for name in own]).sum()
-        weights.append(-0.5 * chi2 - PENALTY * len(own) - spread_over)
-    if not weights:
-        return {}, 100.0
-    power = np.exp(np.array(weights) - max(weights))
-    shares: Counter[str] = Counter()
-    for weight, lost in zip((power / power.sum()).tolist(), parts, strict=True):
-        shares.update({name: weight * part for name, part in lost.items()})
-    return dict(shares), float(best)
+        if np.all(sizes[1:] >= 0) and sizes[0] > 0:
+            lost = (sizes[1:] * added[list(model[1:])]).tolist()
+            own = [names[j - 1] for j in model[1:]]
+            score = -0.5 * chi2 - PENALTY * len(own) - math.log(math.prod(names.count(name) for name in own))
+            yield score, dict(zip(own, lost, strict=True)), float(chi2) / max(len(points.k) - len(model), 1)
 
 
-def _models(names: list[str], points: int) -> list[tuple[int, ...]]:
-    """Sets of columns to fit: the ideal alone, with each term, and with a constant and each term."""
-    models = [(0,), *((0, j) for j in range(1, len(names) + 1))]
-    if CONSTANT in names and points > 3:
-        constant = 1 + names.index(CONSTANT)
-        models += [(0, constant, j) for j in range(1, len(names) + 1) if j != constant]
-    return models
+def off_by(times: Mapping[int, FloatArray], *, weak: bool) -> float:
+    """How far the times lie from the nearest sum of terms: root mean square of the relative distances."""
+    points = points_of(times)
+    return math.sqrt(loss_by_term(points, weak=weak).misfit * float(np.mean(points.variance + UNSEEN**2)))
+
+
+def _models(names: tuple[str, ...], points: int) -> list[tuple[int, ...]]:
+    """Sets of columns to fit: the ideal, alone and with each term; strong also with a constant or a step and a term."""
+    every = range(1, len(names) + 1)
+    least = {CONSTANT: 4, STEP: 5}  # points
+    firsts = [j for j in every if points >= least.get(names[j - 1], points + 1)]
+    pairs = [(0, one, j) for one in firsts for j in every if one < j or j not in firsts] if CONSTANT in names else []
+    return [(0,), *((0, j) for j in every), *pairs]
 
 
 def _fitted(columns: FloatArray, seconds: FloatArray, error: FloatArray) -> tuple[np.ndarray, float]:

@@ -30,9 +30,6 @@ class Extensions:
     sentences: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
-    def shift(self, log_odds: Mapping[str, float]) -> dict[str, float]:
-        return {name: value + self.shifts.get(name, 0.0) for name, value in log_odds.items()}
-
 
 def extensions_of(study: Study, beside: Mapping[str, StudyLike]) -> Extensions:
     """What the measurements beside a study say; InputError for one of another kind or without a common K."""

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from statistics import fmean
 
 import numpy as np
 
@@ -105,8 +106,7 @@ def accounts(study: Study) -> tuple[Account, ...]:
 
     Where a rank has threads, K is not the number of ranks; then the placement says how many there were.
     """
-    ranks = [(run, run.placement.ranks if run.placement and run.placement.ranks else run.k) for run in study.runs]
-    counted = [run for run, count in ranks if run.counts and len(run.ranks) == count]
+    counted = [run for run in study.runs if run.counts and len(run.ranks) == _ranks_of(run)]
     phased = [run for run in counted if all(rank.phases for rank in run.ranks)]
     if phased:
         whole, named = study.quantity is Quantity.SECONDS and _holds_more(phased), kinds_of(phased)
@@ -115,6 +115,11 @@ def accounts(study: Study) -> tuple[Account, ...]:
         return ()
     timed = [run for run in counted if all(rank.seconds is not None for rank in run.ranks)]
     return tuple(_account(run, {}) for run in timed)
+
+
+def _ranks_of(run: Run) -> int:
+    """How many ranks a run had."""
+    return (run.placement.ranks if run.placement else None) or run.k
 
 
 def kinds_of(runs: list[Run]) -> dict[str, str]:
@@ -262,8 +267,7 @@ def find_slow_host(by_k: Mapping[int, list[Account]]) -> SlowHost | None:
     """The one host that is clearly slower than others that agree, over all its ranks; without counted work only where
     the K that ran without it show no imbalance.  Where hosts are unknown and work was counted, a rank is a host."""
     runs = [account for group in by_k.values() for account in group if len(account.compute) > 1]
-    by_work = all(account.work is not None and np.all(account.work > 0) for account in runs)
-    hosts_known = all(host is not None for account in runs for host in account.hosts)
+    by_work, hosts_known = _counted_and_placed(runs)
     if not runs or not (hosts_known or by_work):
         return None
     paces, ranks = _paces(runs, by_work=by_work, hosts_known=hosts_known)
@@ -272,11 +276,16 @@ def find_slow_host(by_k: Mapping[int, list[Account]]) -> SlowHost | None:
         return None
     slowest = max(median, key=lambda host: median[host])
     usual = float(np.median([value for host, value in median.items() if host != slowest]))
-    if not _stands_out(median, slowest, usual, [value for size, value in paces[slowest] if size > 2]):
-        return None
-    if not (by_work or _balanced_without(runs, ranks[slowest])):
-        return None
-    return SlowHost(slowest, median[slowest] / usual, frozenset(ranks[slowest]), by_work)
+    stands_out = _stands_out(median, slowest, usual, [value for size, value in paces[slowest] if size > 2])
+    if stands_out and (by_work or _balanced_without(runs, ranks[slowest])):
+        return SlowHost(slowest, median[slowest] / usual, frozenset(ranks[slowest]), by_work)
+    return None
+
+
+def _counted_and_placed(runs: list[Account]) -> tuple[bool, bool]:
+    """Whether every worker of every run counted its work, and whether all hosts are known."""
+    by_work = all(account.work is not None and np.all(account.work > 0) for account in runs)
+    return by_work, all(host is not None for account in runs for host in account.hosts)
 
 
 def _balanced_without(runs: list[Account], ranks: set[int]) -> bool:
@@ -303,44 +312,28 @@ class RankStrip:
 
 def phase_shares(study: Study) -> tuple[PhaseShares, ...]:
     """Where the time goes by K; empty where no rank reported phases."""
-    rows = []
-    for k, runs in _runs_by_k(study).items():
-        records = [(rank, _total(rank)) for run in runs for rank in run.ranks if rank.phases and _total(rank)]
-        names = dict.fromkeys(name for rank, _ in records for name in rank.phases)
-        shares = {name: _mean(rank.phases.get(name, 0.0) / total for rank, total in records) for name in names}
-        rest = 1.0 - sum(shares.values())
-        if records:
-            rows.append(PhaseShares(k=k, shares=shares | ({"other": rest} if rest > 1e-6 else {})))
-    return tuple(rows)
+    phased: defaultdict[int, list[RankRecord]] = defaultdict(list)
+    for run in study.runs:
+        phased[run.k] += [rank for rank in run.ranks if run.counts and rank.phases and _total(rank)]
+    return tuple(PhaseShares(k=k, shares=_mean_shares(ranks)) for k, ranks in sorted(phased.items()) if ranks)
+
+
+def _mean_shares(ranks: list[RankRecord]) -> dict[str, float]:
+    names = dict.fromkeys(name for rank in ranks for name in rank.phases)
+    shares = {name: fmean(rank.phases.get(name, 0.0) / _total(rank) for rank in ranks) for name in names}
+    rest = 1.0 - sum(shares.values())
+    return shares | ({"other": rest} if rest > 1e-6 else {})
 
 
 def rank_strips(study: Study) -> tuple[RankStrip, ...]:
     """Each rank's relative time by K; empty where fewer than two ranks reported."""
-    strips = []
-    for k, runs in _runs_by_k(study).items():
-        rows = []
-        for run in runs:
-            times = [rank.seconds for rank in sorted(run.ranks, key=lambda rank: rank.rank) if rank.seconds]
-            if len(times) >= 2:
-                rows.append([time / _mean(times) for time in times])
-        if rows:
-            relative = tuple(_mean(column) for column in zip(*rows, strict=False))
-            strips.append(RankStrip(k=k, relative=relative))
-    return tuple(strips)
-
-
-def _runs_by_k(study: Study) -> dict[int, list[Run]]:
-    grouped: defaultdict[int, list[Run]] = defaultdict(list)
+    rows: defaultdict[int, list[list[float]]] = defaultdict(list)
     for run in study.runs:
-        if run.counts:
-            grouped[run.k].append(run)
-    return dict(sorted(grouped.items()))
+        times = [rank.seconds for rank in sorted(run.ranks, key=lambda rank: rank.rank) if rank.seconds]
+        if run.counts and len(times) >= 2:
+            rows[run.k].append([time / fmean(times) for time in times])
+    return tuple(RankStrip(k=k, relative=tuple(map(fmean, zip(*own, strict=False)))) for k, own in sorted(rows.items()))
 
 
 def _total(rank: RankRecord) -> float:
     return max(rank.seconds or 0.0, sum(rank.phases.values()))
-
-
-def _mean(values: Iterable[float]) -> float:
-    numbers = list(values)
-    return sum(numbers) / len(numbers)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from scalecurve.document import MEASURE_NEXT, Answer, Block, Column, Document, FindingList, JsonRecord, Result, table
 from scalecurve.errors import Fault, InputError
@@ -62,6 +61,8 @@ class RegimeVerdict(Result):
     times: Mapping[int, float]
     findings: tuple[Finding, ...]
 
+    JSON = "name regime declared answers rows efficiencies=both_efficiencies comparison findings"
+
     @property
     def answer(self) -> Answer:
         first, last = self.rows[0], self.rows[-1]
@@ -103,17 +104,10 @@ class RegimeVerdict(Result):
             for k, seconds in sorted(self.times.items())
         ]
 
-    def content(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "regime": self.regime,
-            "declared": self.declared,
-            "answers": self.answers,
-            "rows": self.records(),
-            "efficiencies": self.both_efficiencies,
-            "comparison": [dict(zip(("dimension", "strong", "weak"), row, strict=True)) for row in DIMENSIONS],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    @property
+    def comparison(self) -> list[dict[str, str]]:
+        """The two regimes side by side."""
+        return [dict(zip(("dimension", "strong", "weak"), row, strict=True)) for row in DIMENSIONS]
 
     def body(self) -> Document:
         head: list[Column | str] = ["K", "total work", "work per worker"]
@@ -164,7 +158,6 @@ def classify_regime(
     if study is not None:
         measured = as_study(study, regime=called or "strong")
         workers, name = measured.all_k, measured.name
-    faults = []
     if work is None:
         stated = total if per_worker is None else per_worker
         if workers is None or stated is None or None not in (total, per_worker):
@@ -172,22 +165,18 @@ def classify_regime(
             raise InputError(Fault("give worker counts and the work", remedy=remedy))
         counts = as_workers(workers)
         amounts = list(stated) if isinstance(stated, Sequence) else [stated]
-        amounts = amounts * len(counts) if len(amounts) == 1 else amounts
-        if len(amounts) != len(counts):
-            numbers = f"{len(amounts)} for {len(counts)} worker counts"
-            remedy = "give one number of work for each K"
-            faults.append(Fault("the lists differ in length", value=numbers, remedy=remedy))
-        pairs = zip(counts, amounts, strict=False)
-        work = {k: own * (k if total is None else 1) for k, own in pairs}
-    else:
-        counts = tuple(work)
-    if times is not None and len(times) != len(counts):
-        numbers = f"{len(times)} times for {len(counts)} worker counts"
-        faults.append(Fault("the lists differ in length", value=numbers, remedy="give one time for each K"))
-    if faults:
-        raise InputError(faults)
-    seconds = times if isinstance(times, Mapping) else dict(zip(counts, times or (), strict=False))
+        amounts *= len(counts) if len(amounts) == 1 else 1
+        work = {k: own * (k if total is None else 1) for k, own in _by_k(amounts, counts, "number of work").items()}
+    seconds = _by_k(times, tuple(work), "time") if times is not None else None
     return regime_of_work(work, name=name, declared=called, times=seconds)
+
+
+def _by_k(numbers: Mapping[int, float] | Sequence[float], counts: Sequence[int], what: str) -> Mapping[int, float]:
+    """The numbers by K; an InputError where there is not one for each K."""
+    if len(numbers) != len(counts):
+        value, remedy = f"{len(numbers)} for {len(counts)} worker counts", f"give one {what} for each K"
+        raise InputError(Fault("the lists differ in length", value=value, remedy=remedy))
+    return numbers if isinstance(numbers, Mapping) else dict(zip(counts, numbers, strict=True))
 
 
 def regime_of_work(

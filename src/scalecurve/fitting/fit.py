@@ -89,6 +89,10 @@ class Fits(Result):
             none = f"{best.name} does not fit" if len(self.laws) == 1 else f"No law fits, not even {best.name}"
             decision = f"{none}: it misses the means by {best.misfit:.1%}, more than the noise."
             return Answer(decision=decision, next="`scalecurve diagnose STUDY` names what bends the curve instead")
+        if "few-points" in codes:
+            meaning = f": {best.name} would mean {values}." if values else f", not even {best.name}."
+            decision = f"{len(best.residuals)} worker counts cannot test a law{meaning}"
+            return Answer(decision=decision, next=codes["few-points"].remedy)
         decision = f"{best.name} explains the curve" + (f": {values}." if values else ".")
         if len(self.laws) == 1:
             decision = f"{best.name} was the only law fitted" + (f": {values}." if values else ".")
@@ -245,20 +249,24 @@ def _reductions(solved: Solutions) -> dict[str, str]:
     Its parameters contain those of the smaller law, the rest may be 0 within the noise, and even at four times the
     largest K their fits differ by less than 20 %: the larger law adds nothing that the data could show.
     """
-    at = 4.0 * solved.points.k[-1:]
     reduced: dict[str, str] = {}
+    smaller = sorted(solved.by_law.values(), key=lambda own: -own.size)
     for name, own in solved.by_law.items():
-        terms, draws = [term for _, term in own.law.terms], solved.draws[name]
-        ahead = own.log_times(at, draws)[:, 0]
-        for other in sorted(solved.by_law.values(), key=lambda rival: -rival.size):
-            kept = {term for _, term in other.law.terms}
-            if name in reduced or other.law.closed or not kept < set(terms) or own.law.base != other.law.base:
-                continue
-            extra = [i + 1 for i, term in enumerate(terms) if term not in kept]
-            absent = np.percentile(draws[:, extra], 2.5, axis=0) <= 1e-12
-            if np.all(absent) and np.percentile(np.abs(ahead - other.log_time(at)), 97.5) < SAME:
-                reduced[name] = other.name
+        found = next((other.name for other in smaller if _adds_nothing(own, other, solved)), None)
+        if found is not None:
+            reduced[name] = found
     return {name: reduced.get(target, target) for name, target in reduced.items()}
+
+
+def _adds_nothing(own: Solution, other: Solution, solved: Solutions) -> bool:
+    """Whether a law contains another and differs from it by nothing that the data could show."""
+    terms, kept = [term for _, term in own.law.terms], {term for _, term in other.law.terms}
+    if other.law.closed or not kept < set(terms) or own.law.base != other.law.base:
+        return False
+    draws, at = solved.draws[own.name], 4.0 * solved.points.k[-1:]
+    extra = [i + 1 for i, term in enumerate(terms) if term not in kept]
+    apart = np.abs(own.log_times(at, draws)[:, 0] - other.log_time(at))
+    return bool(np.all(np.percentile(draws[:, extra], 2.5, axis=0) <= 1e-12) and np.percentile(apart, 97.5) < SAME)
 
 
 def _parameters(study: Study, solved: Solutions, own: Solution, level: float, weighting: str) -> dict[str, Estimate]:

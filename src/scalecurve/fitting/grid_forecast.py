@@ -41,6 +41,7 @@ from scalecurve.units import (
 )
 from scalecurve.words import unit_words, workers_text
 
+Ends = list[tuple[float, float, float]]
 GREY, FARTHEST = 4.0, 16.0  # times the measured range, as in `forecast`
 
 
@@ -172,53 +173,24 @@ def forecast_grid(
     """
     curves = as_study_set(studies, regime=regime)
     points = surface_points(curves)
-    sizes = [float(own) for own in ([size] if isinstance(size, float | int) else size)]
+    sizes = _checked_sizes(size, level, node_size)
     workers = as_workers(at) if at is not None else (int(points.k.max()),)
-    faults = level_faults(level)
-    faults += [
-        Fault("a size is not a positive number", where="size", value=f"{own:g}")
-        for own in sizes
-        if not own > 0 or math.isinf(own)
-    ]
-    if node_size is not None and node_size < 1:
-        faults.append(Fault("a node holds at least one worker", where="node_size", value=str(node_size)))
-    if faults:
-        raise InputError(faults, subject="forecast")
     known = {one.node_size for _, one in curves.items() if one.node_size}
     node = node_size or (known.pop() if len(known) == 1 else None)
-    fitted, remarks = _beyond_the_node(points, node)
-    surface = fit_surface(fitted)
-    pairs = np.array([(own, k) for own in sizes for k in workers], dtype=np.float64)
-    size_at, k_at = pairs.T
+    pairs = [(own, k) for own in sizes for k in workers]
+    size_at, k_at = np.array(pairs, dtype=np.float64).T
     grown = size_at * k_at if curves.regime is Regime.WEAK else size_at
+    surface, times, shares, remarks = _predicted(
+        points, node, grown, k_at, level, strong=curves.regime is Regime.STRONG
+    )
     ratios = [
-        np.maximum(at_own / own.max(), own.min() / at_own) for at_own, own in ((grown, points.size), (k_at, points.k))
+        np.maximum(there / own.max(), own.min() / there) for there, own in ((grown, points.size), (k_at, points.k))
     ]
-    beyond = np.maximum(*ratios)
-    logs = surface.quantiles(grown, k_at, level)
-    slack = normal_width(level) * (points.noise or 0.0) / math.sqrt(float(points.runs.mean()))
-    whole = surface if fitted is points else fit_surface(points)
-    ends = efficiency_quantiles(surface, whole, grown, k_at, level)
-    if node is not None and curves.regime is Regime.STRONG and fitted is points:
-        moved = _with_nodes(surface, node, grown, k_at, logs, level)
-        ends = ends * np.exp((logs - moved)[:, [0, 2, 1]].T)
-        logs = moved
-    elif node is not None and fitted is points:
-        remarks = (warning("node-size-not-used", "under weak scaling the node size does not change T(N, K)"),)
     rows = []
-    for i, (own, k) in enumerate(pairs.tolist()):
-        refused = beyond[i] > FARTHEST and not extrapolate
-        share, least, most = ends[:, i].tolist()
-        middle, low, high = np.exp(logs[i] + np.array([0.0, -slack, slack])).tolist()
-        rows.append(
-            GridForecastRow(
-                size=own,
-                k=int(k),
-                time=None if refused else Estimate(middle, low, high, level, AVERAGED),
-                efficiency=None if refused else Estimate(share, least, most, level, AVERAGED),
-                beyond=float(beyond[i]),
-            )
-        )
+    for (own, k), beyond, *estimates in zip(pairs, np.maximum(*ratios).tolist(), times, shares, strict=True):
+        refused = beyond > FARTHEST and not extrapolate
+        time, share = (None if refused else Estimate(*ends, level, AVERAGED) for ends in estimates)
+        rows.append(GridForecastRow(size=own, k=k, time=time, efficiency=share, beyond=beyond))
     return GridForecast(
         name=curves.name,
         level=level,
@@ -228,6 +200,45 @@ def forecast_grid(
         findings=(*curves.findings, *remarks, *_forecast_findings(rows)),
         surface=surface,
     )
+
+
+def _checked_sizes(size: float | Sequence[float], level: float, node_size: int | None) -> list[float]:
+    """The sizes asked for; an InputError with all that is wrong with them, the level and the node."""
+    sizes = [float(own) for own in ([size] if isinstance(size, float | int) else size)]
+    wrong = [f"{own:g}" for own in sizes if not 0 < own < math.inf]
+    faults = [
+        *level_faults(level),
+        *(Fault("a size is not a positive number", where="size", value=own) for own in wrong),
+    ]
+    if node_size is not None and node_size < 1:
+        faults.append(Fault("a node holds at least one worker", where="node_size", value=str(node_size)))
+    if faults:
+        raise InputError(faults, subject="forecast")
+    return sizes
+
+
+def _predicted(
+    points: SurfacePoints, node: int | None, size: Array, k: Array, level: float, *, strong: bool
+) -> tuple[Surface, Ends, Ends, tuple[Finding, ...]]:
+    """The surface that is extrapolated; rows (middle, low, high) of T and of E at each (size, k); and what to say of
+    the node."""
+    fitted, remarks = _beyond_the_node(points, node)
+    surface = fit_surface(fitted)
+    logs = surface.quantiles(size, k, level)
+    ends = efficiency_quantiles(surface, surface if fitted is points else fit_surface(points), size, k, level).T
+    if node is not None and fitted is points and strong:
+        moved = _with_nodes(surface, node, size, k, logs, level)
+        ends = ends * np.exp((logs - moved)[:, [0, 2, 1]])
+        logs = moved
+    elif node is not None and fitted is points:
+        remarks = (warning("node-size-not-used", "under weak scaling the node size does not change T(N, K)"),)
+    slack = normal_width(level) * (points.noise or 0.0) / math.sqrt(float(points.runs.mean()))
+    return surface, _three(np.exp(logs + np.array([0.0, -slack, slack]))), _three(ends), remarks
+
+
+def _three(rows: Array) -> list[tuple[float, float, float]]:
+    """Rows of middle, low and high as numbers."""
+    return [(float(middle), float(low), float(high)) for middle, low, high in rows]
 
 
 def _beyond_the_node(points: SurfacePoints, node: int | None) -> tuple[SurfacePoints, tuple[Finding, ...]]:

@@ -1,23 +1,23 @@
-"""Why a forecast says what it says: the experts' weights, what moved them, and the published curves most alike.
+"""Why a forecast says what it says: the experts' weights, and the published curves most alike.
 
-A feature moves the forecast by what changes when it is set to its mean over published curves.  A published curve is
-alike where the shape that fits it best also fits the study; what is shipped of it is that shape, not its points.
+A published curve is alike where the shape that fits it best also fits the study; what is shipped of it is that shape,
+not its points.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from scalecurve.document import Block, Column, Heading, JsonRecord, Paragraph, table
-from scalecurve.forecasting.curves import Array, CurveKind, View, pack
+from scalecurve.forecasting.curves import CurveKind, View, pack
 from scalecurve.forecasting.experts import FORGETTING, log_shape
 from scalecurve.forecasting.published import Calibration
-from scalecurve.forecasting.stack import EXPERTS, FEATURES, Circumstances, ExpertStack, circumstances, stacked_gains
+from scalecurve.forecasting.stack import EXPERTS, circumstances, stacked_gains
 
-MOVERS, ALIKE = 4, 3
+ALIKE = 3
 OTHER_CLASS = 0.02  # of misfit: what another class of unit or of worker counts for
 NEXT = (2.0, 4.0)
 
@@ -29,20 +29,6 @@ class ExpertShare:
     expert: str
     share: float
     gain: float
-
-
-@dataclass(frozen=True)
-class Mover:
-    """A feature of the curve: its distance from the mean of published curves in standard deviations, and its effect.
-
-    `moved` is the relative change of expected performance that it makes; `towards` the expert it favours most.
-    """
-
-    feature: str
-    value: float
-    deviations: float
-    moved: float
-    towards: str
 
 
 @dataclass(frozen=True)
@@ -65,11 +51,10 @@ class AlikeCurve:
 
 @dataclass(frozen=True)
 class ForecastExplanation(JsonRecord):
-    """Experts, movers and alike curves of a forecast at K."""
+    """Experts and alike curves of a forecast at K."""
 
     k: int
     experts: tuple[ExpertShare, ...]
-    movers: tuple[Mover, ...]
     alike: tuple[AlikeCurve, ...]
 
     def blocks(self) -> Iterator[Block]:
@@ -78,13 +63,6 @@ class ForecastExplanation(JsonRecord):
         name = Column("expert", "left")
         shares = [[one.expert, f"{100 * one.share:.0f} %", f"{one.gain:.3g}x"] for one in self.experts]
         yield table([name, "weight", "over the last measured"], shares)
-        moved = [
-            [one.feature, f"{one.value:.3g}", f"{one.deviations:+.1f}", f"{100 * one.moved:+.1f} %", one.towards]
-            for one in self.movers
-        ]
-        caption = "What moved the weights, against the mean published curve"
-        heads = [Column("feature", "left"), Column("value"), Column("deviations"), Column("moves it by")]
-        yield table([*heads, Column("towards", "left")], moved, caption=caption)
         if not self.alike:
             yield Paragraph("No published curve of this shape was measured further.")
             return
@@ -114,29 +92,7 @@ def explain(own: View, k: int, calibration: Calibration) -> ForecastExplanation 
         ExpertShare(EXPERTS[i], float(shares[i]), float(np.exp(case.gains[0, 0, i]))) for i in np.argsort(-shares)
     ]
     experts = tuple(one for one in ranked if one.share >= 0.01)
-    return ForecastExplanation(k, experts, movers(case, calibration.stack), alike_curves(own, calibration))
-
-
-def movers(case: Circumstances, stack: ExpertStack) -> tuple[Mover, ...]:
-    """The features that move the gated forecast most."""
-    standard = stack.gates[0].standard
-    shares = stack.shares(case)
-    point = _gated(shares, case)
-    rows = []
-    for i, feature in enumerate(FEATURES):
-        features = case.features.copy()
-        features[..., i] = standard.mean[i]
-        others = stack.shares(replace(case, features=features))
-        moved = float(np.expm1(point - _gated(others, case)))
-        value = float(case.features[0, 0, i])
-        deviations = float((value - standard.mean[i]) / standard.scale[i])
-        towards = EXPERTS[int(np.argmax((shares - others)[0, 0]))]
-        rows.append(Mover(feature, value, deviations, moved, towards))
-    return tuple(sorted(rows, key=lambda row: -abs(row.moved))[:MOVERS])
-
-
-def _gated(shares: Array, case: Circumstances) -> float:
-    return float((shares * case.gains).sum(axis=-1)[0, 0])
+    return ForecastExplanation(k, experts, alike_curves(own, calibration))
 
 
 def alike_curves(view: View, calibration: Calibration) -> tuple[AlikeCurve, ...]:

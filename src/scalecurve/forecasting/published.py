@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from scalecurve.analysis.curve import curve_of
-from scalecurve.document import Answer, Document, Heading, Result, Table, table
+from scalecurve.document import Answer, Document, Heading, JsonRecord, Result, Table, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.curves import Array, View, view
@@ -90,7 +90,7 @@ NEAR = float(np.log(2)) / 2 + 1e-9  # a factor of sqrt 2: farther from any measu
 
 
 @dataclass(frozen=True)
-class StandingRow:
+class StandingRow(JsonRecord):
     """`percentile` is the share (in %) of published curves with a lower efficiency at this multiple of the base."""
 
     multiple: int
@@ -100,10 +100,7 @@ class StandingRow:
     median: float
     curves: int
 
-    def to_dict(self) -> dict[str, Any]:
-        names = ("multiple", "k", "efficiency", "percentile")
-        published = {"published_median": self.median, "published_curves": self.curves}
-        return {name: getattr(self, name) for name in names} | published
+    JSON = "multiple k efficiency percentile published_median=median published_curves=curves"
 
     def sentence(self) -> str:
         return (
@@ -125,6 +122,8 @@ class Standing(Result):
     findings: tuple[Finding, ...] = ()
     ratio: str = "E"
 
+    JSON = "domain regime rows"
+
     @property
     def answer(self) -> Answer:
         last = self.rows[-1]
@@ -134,12 +133,6 @@ class Standing(Result):
             decision=f"At K = {last.k:g} this study is {better}.",
             reason=f"Its efficiency is {last.efficiency:.2f}, their median {last.median:.2f}.",
         )
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
-
-    def content(self) -> dict[str, Any]:
-        return {"domain": self.domain, "regime": self.regime, "rows": self.records()}
 
     def heading(self) -> Heading:
         """Among which curves the study is placed."""

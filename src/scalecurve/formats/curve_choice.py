@@ -112,18 +112,9 @@ def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
             counts[name] = tuple(as_count(point.fields.get(name)) for point, _ in points)
     varying = [name for name in counts if len(set(counts[name])) > 1]
     named = [name for name in counts if worker_unit(name)]
-    if len(named) > 1:
-        named = [name for name in named if name in varying] or named
     if named:
-        named.sort(key=lambda name: PREFERRED.index(worker_unit(name) or "nodes"))
-        first, *others = named
-        ratios = [{a / b for a, b in zip(counts[first], counts[other], strict=True) if a and b} for other in others]
-        if any(len(ratio) != 1 for ratio in ratios):
-            remedy = f"they are {', '.join(named)}; choose with --k-column"
-            raise InputError(Fault("several fields could be the worker count", remedy=remedy))
-        note = f"{first} is K ({', '.join(others)} rise with it, which gives the same efficiency)"
-        assumed = (note,) if others else ()
-        return WorkerCounts(counts[first], f"`{first}`", worker_unit(first), first, assumed=assumed)
+        own = [name for name in named if name in varying] or named if len(named) > 1 else named
+        return _workers_by_name({name: counts[name] for name in own})
     if len(varying) == 1:
         (name,) = varying
         text = f"K is `{name}`, the only whole number that varies; its name does not say that it counts workers"
@@ -134,15 +125,30 @@ def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
     if varying:
         remedy = f"these vary: {', '.join(varying)}; choose with --k-column"
         raise InputError(Fault("several fields could be the worker count", remedy=remedy))
-    suggestion = r"put it into the file names and say --k-from 'n(\d+)_'"
+    remedy = f"{_fields_listed(points)}; {_pattern_for(points)}"
+    raise InputError(Fault("the worker count is not in the file", remedy=remedy))
+
+
+def _workers_by_name(counts: dict[str, Counts]) -> WorkerCounts:
+    """The finest of fields that are named for workers; where one does not rise with it, the user chooses."""
+    first, *others = sorted(counts, key=lambda name: PREFERRED.index(worker_unit(name) or "nodes"))
+    ratios = [{a / b for a, b in zip(counts[first], counts[other], strict=True) if a and b} for other in others]
+    if any(len(ratio) != 1 for ratio in ratios):
+        remedy = f"they are {', '.join((first, *others))}; choose with --k-column"
+        raise InputError(Fault("several fields could be the worker count", remedy=remedy))
+    note = f"{first} is K ({', '.join(others)} rise with it, which gives the same efficiency)"
+    assumed = (note,) if others else ()
+    return WorkerCounts(counts[first], f"`{first}`", worker_unit(first), first, assumed=assumed)
+
+
+def _pattern_for(points: Sequence[FilePoint]) -> str:
+    """How to say where K is: the first number in a name of a file or in a file, with what stands before it."""
     files = sorted({source.name for _, source in points})
     names = [PurePath(file).name for file in files]  # a number in a folder's name is K less often
     for text in (*names, *(point.name for point, _ in points[:50]), *files):
         if match := re.search(r"(-{0,2}[A-Za-z]{0,8}[-_= ]?)(\d+)", text):
-            pattern = f"'{match[1]}(\\d+)' (which finds {match[2]} in {text[:80]})"
-            suggestion = f"say where it is with --k-from {pattern}"
-            break
-    raise InputError(Fault("the worker count is not in the file", remedy=f"{_fields_listed(points)}; {suggestion}"))
+            return f"say where it is with --k-from '{match[1]}(\\d+)' (which finds {match[2]} in {text[:80]})"
+    return r"put it into the file names and say --k-from 'n(\d+)_'"
 
 
 def _fields_listed(points: Sequence[FilePoint]) -> str:
@@ -233,13 +239,9 @@ def choose_curves(
     for point in points:
         counts.setdefault(point.label, set()).add(point.k)
     labels = list(counts)
-    if series is not None:
-        near = [label for label in labels if label == series] or [label for label in labels if series in label]
-        if len(near) != 1:
-            what = "--series names no curve of the file" if not near else "--series fits several curves"
-            raise InputError(Fault(what, value=series, remedy=f"there are: {_listed(near or labels)}"))
-    else:
-        near = labels if len(labels) == 1 else [label for label in labels if len(counts[label]) > 1]
+    near = _named_curve(labels, series) if series is not None else labels
+    if series is None and len(labels) > 1:
+        near = [label for label in labels if len(counts[label]) > 1]
         if not near or len(near) > MOST_CURVES:
             choices = _listed(near or labels)
             remedy = f"they are {choices}; choose with --series, or join them by --k-from if K is in their names"
@@ -250,6 +252,15 @@ def choose_curves(
         if point.label in curves:
             curves[point.label].append(point)
     return curves, tuple(label for label in labels if label not in curves)
+
+
+def _named_curve(labels: Sequence[str], series: str) -> list[str]:
+    """The one label that `series` names, in whole or in part."""
+    near = [label for label in labels if label == series] or [label for label in labels if series in label]
+    if len(near) != 1:
+        what = "--series names no curve of the file" if not near else "--series fits several curves"
+        raise InputError(Fault(what, value=series, remedy=f"there are: {_listed(near or labels)}"))
+    return near
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -210,27 +210,11 @@ def _load_mapping(samples: Mapping[Any, Any], options: ReadOptions) -> Study | S
         by_size: dict[Any, dict[Any, Any]] = {}
         for (size, k), values in samples.items():
             by_size.setdefault(size, {})[k] = values
-        samples = by_size
+        return _load_sizes(by_size, options)
     if samples and all(isinstance(own, Mapping) for own in samples.values()):
-        names = {size: f"{size:g}" if isinstance(size, float) else str(size) for size in samples}
-        curves = {}
-        for size, own in samples.items():
-            study = _load_mapping(own, replace(options, series=None))
-            if isinstance(study, StudySet):
-                raise InputError(Fault("mappings are nested too deeply", remedy="give {size: {K: seconds}}"))
-            curves[names[size]] = replace(study, workload=replace(study.workload, name=names[size]))
-        studies = StudySet(studies=curves, axes={names[size]: {"size": str(size)} for size in samples})
-        return studies if options.series is None else studies[options.series]
-    columns: dict[int, list[float]] = {}
-    for k, values in samples.items():
-        several = isinstance(values, Iterable) and not isinstance(values, str)
-        try:
-            columns[int(k)] = [float(value) for value in values] if several else [float(values)]
-        except (TypeError, ValueError, OverflowError):
-            remedy = "the keys are worker counts and the values seconds: {1: [10.1, 9.9], 2: 5.2}"
-            raise InputError(Fault("not numbers", where=f"K = {k!r}", value=str(values), remedy=remedy)) from None
+        return _load_sizes(samples, options)
     study = Study.from_samples(
-        columns,
+        dict(_numbers(k, values) for k, values in samples.items()),
         regime=options.regime or Regime.STRONG,
         quantity=options.quantity or Quantity.SECONDS,
         k_unit=options.k_unit or "workers",
@@ -238,6 +222,30 @@ def _load_mapping(samples: Mapping[Any, Any], options: ReadOptions) -> Study | S
         node_size=options.node_size,
     )
     return study if options.regime else with_shown_regime(study, "mapping")
+
+
+def _load_sizes(samples: Mapping[Any, Any], options: ReadOptions) -> Study | StudySet:
+    """{size: {K: samples}} as a set, or the size that `series` names."""
+    curves, axes = {}, {}
+    for size, own in samples.items():
+        study = _load_mapping(own, replace(options, series=None))
+        if isinstance(study, StudySet):
+            raise InputError(Fault("mappings are nested too deeply", remedy="give {size: {K: seconds}}"))
+        name = f"{size:g}" if isinstance(size, float) else str(size)
+        curves[name] = replace(study, workload=replace(study.workload, name=name))
+        axes[name] = {"size": str(size)}
+    studies = StudySet(studies=curves, axes=axes)
+    return studies if options.series is None else studies[options.series]
+
+
+def _numbers(k: Any, values: Any) -> tuple[int, list[float]]:
+    """One K and its values as numbers."""
+    several = isinstance(values, Iterable) and not isinstance(values, str)
+    try:
+        return int(k), [float(value) for value in (values if several else [values])]
+    except (TypeError, ValueError, OverflowError):
+        remedy = "the keys are worker counts and the values seconds: {1: [10.1, 9.9], 2: 5.2}"
+        raise InputError(Fault("not numbers", where=f"K = {k!r}", value=str(values), remedy=remedy)) from None
 
 
 def _stated_curves(reading: Reading, options: ReadOptions, subject: str) -> Study | StudySet:

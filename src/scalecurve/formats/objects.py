@@ -31,22 +31,31 @@ def mapping_or_frame(source: Any) -> Any:
     if isinstance(source, str | Path | Result):
         return source
     if isinstance(source, Mapping):
-        named = len(source) > 1 and all(isinstance(key, str) and not key.strip().isdecimal() for key in source)
-        listed = named and all(isinstance(values, Sequence) or hasattr(values, "tolist") for values in source.values())
-        return Columns({key: _plain(values) for key, values in source.items()}) if listed else source
+        return _columns_of(source) or source
     if hasattr(source, "columns"):
         return _pivoted(source)
     if hasattr(source, "to_frame") and hasattr(source, "items"):  # a pandas Series over K, or over size and K
         return source.to_frame() if any(source.index.names) else _gathered(source.items())
     rows = _plain(source)
-    if not isinstance(rows, list | tuple) or not rows:
-        return source
+    is_listed = isinstance(rows, list | tuple) and len(rows) > 0
+    return (_of_rows(rows) if is_listed else None) or source
+
+
+def _columns_of(mapping: Mapping[Any, Any]) -> Columns | None:
+    """A mapping of names to lists as columns; None for one of worker counts."""
+    if len(mapping) < 2 or not all(isinstance(key, str) and not key.strip().isdecimal() for key in mapping):
+        return None
+    is_listed = all(isinstance(values, Sequence) or hasattr(values, "tolist") for values in mapping.values())
+    return Columns({key: _plain(values) for key, values in mapping.items()}) if is_listed else None
+
+
+def _of_rows(rows: Sequence[Any]) -> Columns | dict[Any, list[Any]] | None:
+    """Records as columns, or pairs (K, values) by K."""
     if all(isinstance(row, Mapping) for row in rows):
         names = dict.fromkeys(str(name) for row in rows for name in row)
         return Columns({name: [row.get(name) for row in rows] for name in names})
-    if all(isinstance(row, list | tuple) and len(row) == 2 for row in rows):
-        return _gathered(rows)
-    return source
+    is_pairs = all(isinstance(row, list | tuple) and len(row) == 2 for row in rows)
+    return _gathered(rows) if is_pairs else None
 
 
 def _plain(values: Any) -> Any:
@@ -68,9 +77,9 @@ def _pivoted(frame: Any) -> Any:
     if not names or any(isinstance(name, str) or not hasattr(name, "__int__") for name in names):
         return frame
     index = getattr(frame, "index", None)
-    columns = {name: _plain(frame[name]) for name in names}
-    present = {name: [(place, v) for place, v in enumerate(values) if v == v] for name, values in columns.items()}
+    columns = {int(name): _plain(frame[name]) for name in names}
+    present = {k: [(place, v) for place, v in enumerate(values) if v == v] for k, values in columns.items()}
     if index is None or getattr(index, "name", None) is None:
-        return {int(name): [value for _, value in values] for name, values in present.items()}
+        return {k: [value for _, value in values] for k, values in present.items()}
     sizes = index.tolist()
-    return {(sizes[place], int(name)): value for name, values in present.items() for place, value in values}
+    return {(sizes[place], k): value for k, values in present.items() for place, value in values}

@@ -13,6 +13,7 @@ import json
 import lzma
 import re
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,14 +22,14 @@ from pathlib import Path, PurePath
 from typing import Any, TextIO, cast
 
 from scalecurve.errors import Fault, FormatError, InputError, MissingExtra, ScalecurveError
-from scalecurve.files import MAX_BYTES, note_input, unreadable
+from scalecurve.files import MAX_BYTES, beginning_of, note_input, unreadable
 from scalecurve.study.unfinished import unfinished_study
 
 HEAD_BYTES = 1024 * 1024
 MAX_STREAMED = 4 * 1024**3
 MOST_FILES = 10_000
 DEEPEST_FOLDER = 3
-GZIP = b"\x1f\x8b"
+GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _ZSTD_NOTES = tuple(bytes([first]) + b"*M\x18" for first in range(0x50, 0x60))  # frames to skip, as pzstd writes
 _PACKERS = {"gzip": (GZIP,), "bzip2": (b"BZh",), "xz": (b"\xfd7zXZ",), "zstd": (b"\x28\xb5\x2f\xfd", *_ZSTD_NOTES)}
 PACKED = tuple(magic for magics in _PACKERS.values() for magic in magics)
@@ -124,20 +125,24 @@ class Source:
 
     def open_text(self) -> TextIO:
         """The text as a stream of strict UTF-8, for tables of up to MAX_STREAMED bytes."""
+        if b"\0" in self.head[:4096] and not self._is_packed:
+            raise FormatError(Fault("this is not text", remedy="give a table or a result as text"), subject=self.name)
         try:
-            if self.path is None or self.raw is not None or self._read(8).startswith((*PACKED, *UTF16)):
+            if self.path is None or self.raw is not None or self._is_packed or not self.path.is_file():
                 return io.TextIOWrapper(io.BytesIO(self.content), encoding="utf-8-sig", newline="")
             size = self.path.stat().st_size
             if size > MAX_STREAMED:
                 remedy = f"the limit is {MAX_STREAMED} bytes"
-                raise FormatError(
-                    Fault("the file is too large", value=f"{size} bytes", remedy=remedy), subject=self.name
-                )
+                raise FormatError(Fault("the file is too large", None, f"{size} bytes", remedy), subject=self.name)
             file = self.path.open(encoding="utf-8-sig", newline="")
             note_input(file.fileno())
             return file
         except (OSError, ValueError) as problem:
             raise unreadable(self.name, problem) from None
+
+    @cached_property
+    def _is_packed(self) -> bool:
+        return (self._read(8) if self.raw is None else self.raw).startswith((*PACKED, *UTF16))
 
     def in_windows_1252(self) -> Source | None:
         """The same text put into UTF-8 from Windows-1252; None where its bytes are no text of that kind."""
@@ -186,7 +191,9 @@ class Source:
         return frozenset(self.json) if isinstance(self.json, dict) else frozenset()
 
     def refuse_unreadable(self) -> None:
-        """Raise a FormatError that names a pickle, an archive or a program: they are never opened."""
+        """Raise a FormatError that names a pickle, an archive or a program: they are never opened; or a cut sheet."""
+        if self.head.startswith(ZIP) and not zipfile.is_zipfile(io.BytesIO(self.content)):
+            raise FormatError(Fault("the workbook is cut short", remedy="save or copy it anew"), subject=self.name)
         tar = ((self.head[257:262], "a tar archive", _UNPACK),) if self.head[257:262] == b"ustar" else ()
         for magic, what, remedy in (*_REFUSED, *tar):
             if self.head.startswith(magic) or magic == b"ustar":
@@ -195,12 +202,7 @@ class Source:
     def _read(self, most: int) -> bytes:
         if self.path is None:
             raise FormatError("there is nothing to read", subject=self.name)
-        try:
-            with self.path.open("rb") as file:
-                note_input(file.fileno())
-                return file.read(most)
-        except (OSError, ValueError) as problem:
-            raise unreadable(self.name, problem) from None
+        return beginning_of(self.path, most)
 
 
 def _packer(raw: bytes, begin: int = 0) -> str | None:
@@ -270,21 +272,7 @@ def sources_of(paths: Sequence[str | Path]) -> list[Source]:
     """
     sources: list[Source] = []
     for path in map(Path, paths):
-        if str(path) == "-":
-            sources.append(Source("standard input", raw=sys.stdin.buffer.read(MAX_BYTES + 1)))
-        elif path.exists() and not path.is_dir() and not path.is_file():  # a pipe gives its bytes only once
-            sources.append(Source(str(path), raw=Source.at(path)._read(MAX_BYTES + 1)))
-        elif not path.is_dir():
-            sources.append(Source(str(path), path=path, raw=unfinished_study(path)))
-        else:
-            for file in sorted(path.rglob("*")):
-                parts = file.relative_to(path).parts
-                hidden = any(part.startswith(".") for part in parts)
-                if len(parts) <= DEEPEST_FOLDER and not hidden and file.is_file():
-                    sources.append(Source.at(file))
-                if len(sources) > MOST_FILES:
-                    remedy = f"at most {MOST_FILES}; name them"
-                    raise InputError(Fault("too many files", remedy=remedy), subject=str(path))
+        sources += _files_of(path) if path.is_dir() else [_source_of(path)]
     if not sources:
         names = ", ".join(str(path) for path in paths)
         raise InputError(
@@ -292,3 +280,24 @@ def sources_of(paths: Sequence[str | Path]) -> list[Source]:
             subject="import",
         )
     return sources
+
+
+def _source_of(path: Path) -> Source:
+    """The Source of anything but a folder; a pipe gives its bytes only once."""
+    if str(path) == "-":
+        return Source("standard input", raw=sys.stdin.buffer.read(MAX_BYTES + 1))
+    if path.exists() and not path.is_file():
+        return Source(str(path), raw=beginning_of(path, MAX_BYTES + 1))
+    return Source(str(path), path=path, raw=unfinished_study(path))
+
+
+def _files_of(folder: Path) -> list[Source]:
+    """The visible files of a folder by name; at most MOST_FILES."""
+    found = []
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        if len(parts) <= DEEPEST_FOLDER and not any(part.startswith(".") for part in parts) and file.is_file():
+            found.append(Source.at(file))
+        if len(found) > MOST_FILES:
+            raise InputError(Fault("too many files", remedy=f"at most {MOST_FILES}; name them"), subject=str(folder))
+    return found

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 class Term:
     """One form: its name in words, and `formula`, the time it adds at K for size 1.
 
-    Over K, and where it has them P and the name of its `place`: `first` (the first K), `inner` (a K between the first
-    and the last).  `causes` says what may be behind it; `ahead` is its weight among the overheads that a forecast
-    averages.
+    Over K, and where it has them P and the name of its `place`: `first` (the first K), `inner` (a measured K between
+    the first and the last) or `between` (any K between these).  `causes` says what may be behind it; `ahead` is its
+    weight among the overheads that a forecast averages.
     """
 
     name: str
@@ -48,7 +48,7 @@ TERMS = (
     Term("one heavier share", "P*beyond(K, first)", "uneven shares, one slow host", place="first"),
     Term("the largest of K shares", "P*(harmonic(K) - 1)", "new shares in each step, slowness that comes and goes"),
     Term("compute times log2 K", "P*log2(K)", "contention, uneven shares, more iterations", "strong"),
-    Term("full from some K on", "P*max(K/inner - 1, 0)", "memory bandwidth, a server, too few tasks", place="inner"),
+    Term("full from some K on", "P*max(K/between - 1, 0)", "memory bandwidth, a server, few tasks", place="between"),
     Term("a step at one K", "beyond(K, inner)", "a node boundary", place="inner"),
     Term("compute slower from one K on", "P*beyond(K, inner)", "a second socket, one slow host", place="inner"),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -70,30 +69,39 @@ def faults_of_cores(settings: MeasureSettings, world: World) -> Iterator[Fault]:
         yield Fault(f"too few cores for K = {beyond}{each} ({cores} here)", where="workers", remedy=hint)
 
 
-def faults_of_programs(settings: MeasureSettings) -> Iterator[Fault]:
-    """Programs that the commands name and this machine lacks; one in a folder may be built by the set-up command."""
-    launcher, path = settings.launcher, settings.env.get("PATH", os.environ.get("PATH", os.defpath))
+def faults_of_programs(settings: MeasureSettings) -> list[Fault]:
+    """Programs that the commands name and this machine lacks."""
+    launcher = settings.launcher
     if launcher.name != "local" or launcher.wrap or launcher.prologue or settings.shell:
-        return
+        return []
     commands = [settings.filled(settings.command[:1], k) for k in settings.workers]
-    for word in dict.fromkeys(word for (word, *_) in (*commands, *(one.command for one in settings.baseline.values()))):
-        if "/" in word:
-            is_built = bool(settings.timing.setup_command)
-            found = is_built or os.access(os.path.join(settings.folder or "", word), os.X_OK)
-            names = [each.name for each in Path(settings.folder or "", word).parent.glob("*")]
-        else:
-            found = shutil.which(word, path=path) is not None
-            names = [name for place in path.split(os.pathsep) if os.path.isdir(place) for name in os.listdir(place)]
-        if not found:
-            near = get_close_matches(os.path.basename(word), names, n=1)
-            hint = f"did you mean {near[0]}?" if near else "check its name, the folder and PATH"
-            yield Fault("no such program here", where="command", value=word, remedy=hint)
+    commands += [settings.filled(candidate.command[:1], 1) for candidate in settings.baseline.values()]
+    faults = [fault_of_program(word, settings) for word in dict.fromkeys(words[0] for words in commands)]
+    return [fault for fault in faults if fault is not None]
+
+
+def fault_of_program(word: str, settings: MeasureSettings) -> Fault | None:
+    """Why a program cannot be started; None where it can, or where the set-up command may build it in its folder."""
+    folder, name = os.path.split(word)
+    path = settings.env.get("PATH", os.environ.get("PATH", os.defpath))
+    places = [os.path.join(settings.folder or "", folder)] if folder else path.split(os.pathsep)
+    is_built = folder and settings.timing.setup_command
+    if is_built or any(os.access(os.path.join(place, name), os.X_OK) for place in places):
+        return None
+    near = get_close_matches(
+        name, [each for place in places if os.path.isdir(place) for each in os.listdir(place)], n=1
+    )
+    hint = f"did you mean {near[0]}?" if near else "check its name, the folder and PATH"
+    return Fault("no such program here", where="command", value=word, remedy=hint)
 
 
 def existing_output(settings: MeasureSettings, *, resume: bool, force: bool) -> list[Fault]:
     """A study or an unfinished measurement where this one would write, unless it is continued or replaced."""
     if settings.output is None:
         return []
+    if settings.output.suffix != ".json":
+        hint = f"write -o {settings.output.with_suffix('.json')}"
+        return [Fault("the name of a study ends in .json", where="output", value=str(settings.output), remedy=hint)]
     fault = Workspace(settings.output).held()
     fault = fault or existing(settings.output, is_grid=settings.axes is not None, resume=resume, force=force)
     return [replace(fault, where=str(settings.output))] if fault else []

@@ -182,7 +182,6 @@ def metric_from(text: str) -> tuple[str, dict[str, str]]:
     return name, {key: value for key, value in fields.items() if value is not None}
 
 
-_SECONDS_IN = {"us": 1e-6, "\u00b5s": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0}
 _IN = r"(us|\u00b5s|usec|ms|msec|secs?|s)(?![a-z])"
 # How load generators print latencies: percentile, number, unit.  A pattern without a unit is of a tool that prints ms.
 _LATENCIES = (
@@ -209,5 +208,5 @@ def latencies_in(text: str) -> dict[str, float]:
             name = f"p{match['p']}" if "p" in pattern.groupindex else "mean"
             unit = match[pattern.groups]
             with suppress(ValueError):
-                seconds.setdefault(name, float(match["value"]) * (_SECONDS_IN[unit] if unit else 1e-3))
+                seconds.setdefault(name, float(match["value"]) * TIME_UNITS[time_unit(unit or "") or "ms"])
     return seconds

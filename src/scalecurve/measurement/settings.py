@@ -14,6 +14,7 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args
@@ -37,8 +38,13 @@ PLACED = ("nodes", "ranks_per_node", "threads", "size")
 PLACEHOLDERS = ("workers", "total", "per_worker", "rank", "host", "python", *PLACED)
 _MARK = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 LOCAL_LAUNCHERS = ("local", "mpi", "torchrun", "ray", "dask")
-REQUIRED = {"regime": "strong", "workers": (1,), "command": ("true", "{workers}")}
+REQUIRED = {"regime": "strong", "workers": (1, 2), "command": ("true", "{workers}")}
 """Stand in for what is missing while the rest is checked."""
+WANTED = {
+    "regime": "say --regime: strong where the whole job stays the same, weak where the work of each worker does",
+    "workers": "name the worker counts, like --workers 1,2,4",
+    "command": "put the job behind --, like -- ./solver --threads {workers}",
+}
 LOAD_UNITS = ("client", "connection", "user", "request", "session", "stream", "qp", "rp", "tp", "caller", "customer")
 """Units of K, without their s, that are load on a server; so are rates."""
 _COMMENT_COLUMN = 29
@@ -354,7 +360,10 @@ def draft_of(values: Mapping[str, Any]) -> tuple[MeasureSettings | None, list[Fa
     try:
         settings, faults = MeasureSettings.model_validate(_with_workers(values)), []
     except ValidationError as problem:
-        faults = faults_of(problem)
+        faults = [
+            replace(fault, remedy=WANTED.get(str(fault.where), fault.remedy)) if fault.message == "missing" else fault
+            for fault in faults_of(problem)
+        ]
         wrong = {str(error["loc"][0]) for error in problem.errors(include_url=False)}
         sound = {name: value for name, value in values.items() if name not in wrong}
         try:

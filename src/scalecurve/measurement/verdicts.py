@@ -343,20 +343,25 @@ def disturbed(record: Record) -> Iterable[Finding]:
     unit = (settings.timing.rate_unit or "per second") if settings.timing.measures_rate else ""
     told = [quiet[point.k] for point in points if point.role == SCALING and point.k in quiet]
     words = "; ".join(_quiet_words(row, shares.get(row.k), unit) for row in told)
-    names = unnamed_servers(record)
-    hint = "name the server with --serves where it is on this machine; or " if settings.k_is_load else ""
-    hint = "" if settings.serves else hint
     yield say(
         "disturbed",
         foreign_cores=max(rows.values()),
         points=", ".join(point.name for point in points),
         bounds=f". On a quiet machine: {words}." if told else ": what they cost cannot be said.",
-        serves=f"make {', '.join(names)} part of the job with --serves {','.join(names)}; or " if names else hint,
+        serves=_remedy_of_servers(record),
         k=sorted({point.k for point in points}),
         limit=limit,
         quiet={row.k: [row.low, row.high] for row in told},
         efficiency={k: list(share) for k, share in shares.items()},
     )
+
+
+def _remedy_of_servers(record: Record) -> str:
+    """How to make a server part of the job, before another remedy; empty where there is none or it is named."""
+    if names := unnamed_servers(record):
+        return f"make {', '.join(names)} part of the job with --serves {','.join(names)}; or "
+    asks = record.settings.k_is_load and not record.settings.serves
+    return "name the server with --serves where it is on this machine; or " if asks else ""
 
 
 def _quiet_words(row: QuietRow, share: tuple[float, float] | None, unit: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from scalecurve.files import read_bytes
 from scalecurve.findings import error, warning
 
 JOURNAL = "journal.jsonl"
@@ -44,7 +45,7 @@ def journal_lines(output: Path) -> Iterator[dict[str, Any]]:
     try:
         if path.is_symlink() or not path.is_file() or _moment(output) > os.stat(path).st_mtime:
             return
-        raw = path.read_bytes()
+        raw = read_bytes(path)
     except OSError:
         return
     for text in raw[: raw.rfind(b"\n") + 1].splitlines():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -15,6 +16,7 @@ from bench.simulated_studies import CAUSES, Truth, simulate
 from scalecurve.diagnosis import Diagnosis, diagnose
 from scalecurve.errors import InputError
 from scalecurve.findings import warning
+from scalecurve.fitting.fit import fit
 from scalecurve.study import RankRecord, Regime, Run, Study
 from tests.reference_study import WORKERS, strong_samples, strong_study
 
@@ -102,15 +104,62 @@ def slowest_inflated(rng: np.random.Generator) -> Study:
     return Study.from_samples(samples, regime="strong", k_unit="gpus")
 
 
-def test_the_reference_study_bends_by_communication_and_not_by_stragglers() -> None:
+def test_the_reference_study_bends_by_communication_then_serial_work() -> None:
     """T = 1/K + 0.04 (1 - 1/K) + 0.01 log2 K with 2 % noise: `fit` finds both terms; noise at barriers draws it too."""
     result = diagnose(strong_study())
 
-    assert result.candidates[0] == "communication"
+    assert (result.cause, result.second) == ("communication", "serial")
+    assert result.answer.decision.startswith("Communication, probably (")
+    assert "then serial" in result.answer.decision
     assert "straggler" not in result.candidates
     assert result.separate_by is not None
     assert "barrier" in result.separate_by
     assert "straggler-noise" not in codes(result)
+    fitted = {name: found.value for name, found in fit(strong_study())["logcomm"].parameters.items()}
+    shares = {one.name: one.share for one in result.causes}
+    of_log, constant = 6 * fitted["comm"], fitted["serial"] * 63 / 64
+    said = re.search(r"log2 K \((\d+)%\)", result.evidence[0])
+    assert said is not None
+    assert int(said[1]) == pytest.approx(100 * of_log / (of_log + constant), abs=2)
+    assert (
+        shares["communication"] > shares["serial"] > max(shares[name] for name in ("other", "straggler", "contention"))
+    )
+
+
+def curve(time: Callable[[int], float], unit: str, workers: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)) -> Study:
+    """Five runs at each K with 1 % noise."""
+    rng = np.random.default_rng(8)
+    samples = {k: (time(k) * rng.lognormal(0.0, 0.01, 5)).tolist() for k in workers}
+    return Study.from_samples(samples, regime="strong", k_unit=unit)
+
+
+@pytest.mark.parametrize("full", [4.0, 5.0, 6.3])
+def test_threads_that_fill_the_memory_between_two_measured_k_contend(full: float) -> None:
+    found = diagnose(curve(lambda k: 100 * max(1 / k, 1 / full), "threads", (1, 2, 4, 8, 16, 32)))
+
+    assert (found.cause, found.reason) == ("contention", None)
+
+
+def test_a_node_that_costs_a_step_and_more_with_every_doubling_is_communication() -> None:
+    found = diagnose(curve(lambda k: 100 * (1 / k + (0.03 + 0.01 * np.log2(k)) * (k > 8)), "ranks"))
+
+    assert (found.cause, found.reason) == ("communication", None)
+
+
+def test_what_would_be_messages_between_processes_is_contention_between_threads() -> None:
+    """Gunther's coherency: the same curve is messages to every worker where the workers are processes."""
+
+    def time(k: int) -> float:
+        return 100 * (1 + 0.05 * (k - 1) + 0.002 * k * (k - 1)) / k
+
+    assert diagnose(curve(time, "threads")).cause == "contention"
+    assert "communication" in diagnose(curve(time, "ranks")).candidates
+
+
+def test_clients_of_a_server_queue_for_what_they_share() -> None:
+    found = diagnose(curve(lambda k: (1 + 0.08 * (k - 1) + 0.0004 * k * (k - 1)) / k, "clients"))
+
+    assert set(found.candidates) <= {"contention", "serial"}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -575,4 +624,4 @@ def test_a_busy_machine_where_the_threads_waited_most_of_the_time_leaves_none() 
 def test_a_curve_without_a_loss_is_not_called_a_cause() -> None:
     text = diagnose({k: [100 / k, 100.2 / k, 99.9 / k] for k in (1, 2, 4, 8, 16)}).answer.confidence
 
-    assert str(text).startswith("That nothing is lost is ")
+    assert str(text).startswith("That nothing is lost has probability ")

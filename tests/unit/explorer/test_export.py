@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from pathlib import Path
 
 import pytest
 
 from scalecurve.errors import InputError
-from scalecurve.explorer.export import ExplorerPage, bundle, explore
+from scalecurve.explorer.export import ExplorerPage, bundle, explore, lesson
 
 
 def test_the_modules_become_one_script_without_imports() -> None:
@@ -35,3 +38,13 @@ def test_unknown_names_are_refused_before_anything_is_computed(tmp_path: Path) -
 def test_a_notebook_shows_it_in_a_frame() -> None:
     shown = ExplorerPage('<p class="x">&</p>')._repr_html_()
     assert 'srcdoc="&lt;p class=&quot;x&quot;&gt;&amp;&lt;/p&gt;"' in shown
+
+
+def test_the_page_lets_in_its_own_script_only() -> None:
+    page = lesson().html
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy is not None
+    assert "unsafe" not in policy[1]
+    [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy[1]

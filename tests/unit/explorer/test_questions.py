@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import scalecurve as sc
-from scalecurve.explorer.questions import data, training
+from scalecurve.explorer.questions import data, mechanisms, training
 from scalecurve.explorer.worker import answer
 from scalecurve.render.html import fragment
 from scalecurve.render.terminal import to_text
 from tests.explorer_drag import command_line, unlike
 
-QUESTIONS = [*data.QUESTIONS, *training.QUESTIONS]
+QUESTIONS = [*data.QUESTIONS, *mechanisms.QUESTIONS, *training.QUESTIONS]
 CSV = "gpus,seconds\n1,1.0\n1,1.02\n2,0.53\n2,0.54\n4,0.30\n4,0.31\n8,0.19\n8,0.20\n"
 
 
@@ -119,3 +119,29 @@ def test_worked_cases_can_be_asked_everything(name: str) -> None:
         status, content = asked(name, text=case["text"], name=case["name"], regime=case["regime"])
         assert status == 200, content
         assert content["html"].startswith('<div class="scalecurve">')
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [("training", "model"), ("training", "cluster"), ("training", "stack"), ("mechanisms/collectives", "network")],
+)
+def test_a_path_is_no_name(tmp_path: Any, question: str, name: str) -> None:
+    path = tmp_path / "secret.toml"
+    path.write_text("secret = 1\n")
+    for given in (str(path), "secret.toml", "../secret.toml"):
+        status, found = asked(question, **{name: given})
+        assert status == 422
+        assert name in found["error"]
+        assert "secret = 1" not in found["error"]
+
+
+def test_tiles_say_which_speedup_they_mean() -> None:
+    text = "cores,seconds\n32,2410\n64,1222\n128,632\n256,338\n512,201\n1024,140\n"
+    _, found = asked("data/table", text=text, name="mine.csv", regime="strong")
+    assert found["useful"] == 512
+    assert found["tiles"][0][:2] == ["largest useful K", "512 cores"]
+    assert found["tiles"][1][:2] == ["speedup over 32", f"{2410 / 201:.3g}"]
+    grown = "gpus,seconds\n1,10\n2,10.1\n4,10.2\n"
+    _, found = asked("data/table", text=grown, name="mine.csv", regime="weak")
+    assert found["tiles"][0][1] == "4 GPUs"
+    assert found["tiles"][1][0] == "scaled speedup there"

@@ -175,3 +175,11 @@ def test_a_fitted_curve_is_one_at_the_baseline_and_follows_the_law() -> None:
 
 def test_the_repr_says_the_answer() -> None:
     assert repr(fit(study(AMDAHL, 0.001))).startswith("amdahl explains the curve: serial ")
+
+
+def test_two_worker_counts_explain_nothing() -> None:
+    """Any law of two numbers passes through two points."""
+    answer = fit({1: [100.0, 101.0, 99.0], 8: [17.0, 16.9, 17.1]}).answer
+
+    assert answer.decision.startswith("2 worker counts cannot test a law: ")
+    assert answer.next == "measure at least five"

@@ -23,6 +23,10 @@ WITH_RATE = "run:\n" + "".join(
 )
 WITH_COMM = "procs,t_wall_with_comm,t_wall_no_comm\n1,92.0,91.9\n2,46.6,46.5\n4,25.1,24.4\n"
 BY_RATIO = "hebras,secuencial,paralelo,S(n)\n1,4.9,5.06,0.9684\n2,4.9,2.5,1.96\n4,4.9,1.4,3.5\n"
+BARE = "".join(f"--- # Threads = {k} ---\n\n{t}\n{t}\n\n" for k, t in ((1, 150.5), (2, 95.5), (4, 63.5)))
+RATE_BESIDE = (
+    "|Processes|Time|Speed|\n|---|---|---|\n|4|~2 hours|1,700 q/s|\n|8|~1 hour|3,500 q/s|\n|16|~30 min|7,000 q/s|\n"
+)
 WRITERS = '{"bench": "c", "results": [{"writers": 1, "wall_s": 4}, {"writers": 2, "wall_s": 3}]}'
 NUMBERED = "name_it,threads,time (s)\n1,8,3.5\n2,8,3.7\n3,8,1.2\n"
 
@@ -89,3 +93,14 @@ def test_times_of_years_are_asked_for_their_unit(tmp_path: Path) -> None:
     with pytest.raises(sc.InputError, match="--unit ns"):
         sc.load(path)
     assert sc.load(path, unit="ns").samples.by_k()[1][0] == pytest.approx(44.869891889)
+
+
+def test_a_title_between_two_tables_parts_them(tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    rows = "| {0} | Time |\n|---|---|\n| 5 | {1} s |\n| 10 | {2} s |\n"
+    path.write_text("Threads:\n" + rows.format("Threads", 0.2, 0.1) + "Processes:\n" + rows.format("Processes", 3, 2))
+    curves = sc.load_all(path, regime="strong")
+    assert {name: study.samples.values.tolist() for name, study in curves.items()} == {
+        "Threads": [0.2, 0.1],
+        "Processes": [3.0, 2.0],
+    }

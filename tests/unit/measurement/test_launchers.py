@@ -238,6 +238,8 @@ def test_srun_binds_and_tells_which_cores_each_task_got(tmp_path: Path) -> None:
 
     assert {"--cpu-bind=verbose,cores", "--distribution=block:cyclic"} <= set(words)
     assert cores_of_mask("0x5") == [0, 2]
+    assert not any(word.startswith("--mpi") for word in words)
+    assert "--mpi=pmix" in srun(job(tmp_path), settings(name="slurm", slurm={"mpi": "pmix"}), nodes=None)
 
 
 def test_the_script_of_a_site_tells_the_program_and_its_libraries() -> None:

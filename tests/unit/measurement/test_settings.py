@@ -83,6 +83,17 @@ def test_the_template_is_a_valid_study(tmp_path: Path) -> None:
     assert given.output == tmp_path / "study.json"
 
 
+def test_what_is_missing_is_told_at_once_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as problem:
+        preview(command=["sleep", "1"], output=tmp_path / "s.csv")
+    faults = {str(fault.where): fault for fault in problem.value.faults}
+
+    assert list(faults) == ["regime", "workers", "command", "output"]
+    assert "--workers 1,2,4" in str(faults["workers"].remedy)
+    assert "same at every K" in faults["command"].message
+    assert faults["output"].remedy == f"write -o {tmp_path / 's.json'}"
+
+
 RECIPES = tomllib.loads(files("scalecurve.measurement").joinpath("recipes.toml").read_text())
 
 

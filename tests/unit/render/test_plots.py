@@ -132,3 +132,15 @@ def test_a_legend_names_every_line_of_a_plot() -> None:
     assert legend is not None
     names = {text.get_text() for text in legend.get_texts()}
     assert names == {"ideal E = 1", "threshold 0.7", "measured", "forecast, interval"}
+
+
+def test_a_figure_without_its_title_and_along_linear_axes() -> None:
+    times = {1: 8.0, 2: 4.2, 4: 2.3}
+    usual, plain = (plot(times, regime="strong", **options) for options in ({}, {"title": "none", "scale": "linear"}))
+    assert usual.get_suptitle()
+    assert not plain.get_suptitle()
+    assert usual.axes[0].get_xscale() == usual.axes[0].get_yscale() == "log"
+    assert plain.axes[0].get_xscale() == plain.axes[0].get_yscale() == "linear"
+    assert plain.axes[0].get_xlim()[0] == plain.axes[0].get_ylim()[0] == 0
+    with pytest.raises(InputError, match="use one of log, linear"):
+        plot(times, regime="strong", scale="cubic")

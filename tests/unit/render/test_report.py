@@ -393,3 +393,11 @@ def test_a_grid_is_named_by_its_sizes_and_shows_the_surface(tmp_path: Path) -> N
     assert "4M cells" in text
     assert "Over size and workers: T(N, K)" in text
     assert "T over K by size" in (tmp_path / "grid.html").read_text()
+
+
+@pytest.mark.parametrize("paper", ["a4", "letter"])
+def test_the_page_prints_on_the_paper_asked_for(tmp_path: Path, paper: str) -> None:
+    [path] = write_report(study(), tmp_path / "report.html", paper=paper)
+    assert f"@page {{ size: {paper}; }}" in path.read_text()
+    with pytest.raises(InputError, match="one of a4, letter"):
+        write_report(study(), tmp_path / "report.html", paper="napkin")

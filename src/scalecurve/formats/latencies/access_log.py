@@ -9,7 +9,9 @@ milliseconds) or must be stated.  Lines without a time are counted.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +26,7 @@ from scalecurve.study import Provenance
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 
 SERVER_ERROR = 500
+_Match = re.Match[str] | None
 _REQUEST = re.compile(r'\[(?P<time>[^\]]+)\] "(?:[A-Z]+ \S+[^"]*|-|[^"]*)" (?P<status>\d{3}) ')
 _NAMED = re.compile(
     r'(?:^|[\s,;|])(?:rt|request_time|response_time|duration|time_taken)[=:]"?(?P<value>-|\d+(?:\.\d+)?)'
@@ -35,7 +38,8 @@ _KEY = re.compile(
     r"(?:request_?time|response_?time|duration|latency|elapsed|time_?taken)(?:_?(?P<unit>ns|us|ms|s|sec|seconds))?$"
 )
 # Keys without a unit in their name, told by the keys beside them: the server, and seconds per unit.
-SERVERS: tuple[tuple[frozenset[str], str, float], ...] = (
+Server = tuple[frozenset[str], str, float]
+SERVERS: tuple[Server, ...] = (
     (frozenset({"requestline", "duration"}), "Traefik", 1e-9),
     (frozenset({"downstreamstatus", "duration"}), "Traefik", 1e-9),
     (frozenset({"response_flags", "duration"}), "Envoy", 1e-3),
@@ -105,45 +109,47 @@ def _unnamed_times(rests: list[str], requests: _Requests, unit: float | None) ->
     $request_time is never below $upstream_response_time, whichever is logged first.
     """
     rows = [[quoted or bare for quoted, bare in _TOKEN.findall(rest)][1:] for rest in rests]  # the first is the size
-    width = max((len(row) for row in rows), default=0)
-    places: dict[int, list[float | None]] = {}
-    whole = False
-    for place in range(width):
-        cells = [row[place] if place < len(row) else "-" for row in rows]
-        matches = [_TIME.fullmatch(cell) for cell in cells]
-        times = [match for match in matches if match is not None]
-        if not times or any(
-            match is None and cell not in ("-", "") for match, cell in zip(matches, cells, strict=True)
-        ):
-            continue
-        fine = all(match["unit"] or len(match["decimals"] or "") >= 3 for match in times)
-        if not fine and unit is None:
-            whole = True
-            continue
-        places[place] = [match and _seconds(match["value"], match["unit"], unit or 1.0) for match in matches]
-        if any(not match["unit"] and len(match["decimals"] or "") == 3 for match in times) and unit in (None, 1.0):
-            requests.resolution = 1e-3
-    if not places and whole:
+    columns = itertools.zip_longest(*rows, fillvalue="-")
+    matched = ((place, cells, [_TIME.fullmatch(cell) for cell in cells]) for place, cells in enumerate(columns))
+    timed = {place: matches for place, cells, matches in matched if _are_times(cells, matches)}
+    fine = {place: matches for place, matches in timed.items() if unit is not None or all(map(_is_fine, matches))}
+    if timed and not fine:
         remedy = "Apache's %D is --unit us, %T is --unit s"
         raise FormatError(Fault("a whole number, or one of few decimals, may be any unit", remedy=remedy))
-    longest = [
-        place
-        for place, times in places.items()
-        if all(
-            b is None or (a is not None and a >= b)
-            for other in places.values()
-            for a, b in zip(times, other, strict=True)
-        )
-    ]
-    if places and not longest:
+    if not fine:
+        return [None] * len(rests)
+    if unit in (None, 1.0) and any(map(_is_in_milliseconds, itertools.chain(*fine.values()))):
+        requests.resolution = 1e-3
+    places = {
+        place: [match and _seconds(match["value"], match["unit"], unit or 1.0) for match in matches]
+        for place, matches in fine.items()
+    }
+    longest = [place for place, times in places.items() if all(_never_below(times, other) for other in places.values())]
+    if not longest:
         remedy = "log the time by name: rt=$request_time"
         raise FormatError(Fault(f"{len(places)} fields could be the request's time", remedy=remedy))
-    if not places:
-        return [None] * len(rests)
     if len(places) > 1:
         text = f"field {longest[0] + 1} behind the size is taken as the request's time: it is never below the others"
         requests.findings.append(info("time-field", text, remedy="log it by name: rt=$request_time"))
     return places[longest[0]]
+
+
+def _are_times(cells: Sequence[str], matches: Sequence[_Match]) -> bool:
+    """Whether every cell is a time or empty, and one is a time."""
+    return any(matches) and all(match or cell in ("-", "") for match, cell in zip(matches, cells, strict=True))
+
+
+def _is_fine(match: _Match) -> bool:
+    """Whether a time says its unit, as its decimals do too: servers write three or more in seconds."""
+    return match is None or bool(match["unit"]) or len(match["decimals"] or "") >= 3
+
+
+def _is_in_milliseconds(match: _Match) -> bool:
+    return match is not None and not match["unit"] and len(match["decimals"] or "") == 3
+
+
+def _never_below(times: Sequence[float | None], other: Sequence[float | None]) -> bool:
+    return all(b is None or (a is not None and a >= b) for a, b in zip(times, other, strict=True))
 
 
 def recognise_json(source: Source) -> str | None:
@@ -157,21 +163,13 @@ def read_json(source: Source, options: ReadOptions) -> Records:
     """One object a line; the unit is in the key, known of the server, or stated."""
     rows = [{key.lower(): value for key, value in row.items()} for row in source.json_lines or []]
     keys = frozenset(key for row in rows[:100] for key in row)
-    names = [key for key in keys if _KEY.match(key)]
     requests = _Requests()
     server = next((entry for entry in SERVERS if entry[0] <= keys), None)
-    with_unit = [name for name in names if (match := _KEY.match(name)) and match["unit"]] or (
-        ["request_time" if server[1] == "nginx" else "duration"] if server is not None else []
-    )
-    if len(with_unit or names) != 1:
-        listed = ", ".join(sorted(with_unit or names))
-        raise FormatError(Fault("several keys could be the request's time", value=listed, remedy="log one of them"))
-    (name,) = with_unit or names
-    match = _KEY.match(name)
-    unit = options.unit or UNITS.get((match["unit"] if match else None) or "") or (server[2] if server else None)
+    name, said = _time_key(keys, server)
+    unit = options.unit or said or (server[2] if server else None)
     if unit is None:
         raise FormatError(Fault("the unit of the request's time is not stated", value=name, remedy="say --unit ms"))
-    if server is not None and options.unit is None and not (match and match["unit"]):
+    if server is not None and options.unit is None and said is None:
         requests.findings.append(info("unit-taken", f"`{name}` is in {unit:g} s, as {server[1]} writes it"))
         requests.resolution = {"nginx": 1e-3, "Envoy": 1e-3}.get(server[1])
     for row in rows:
@@ -182,6 +180,19 @@ def read_json(source: Source, options: ReadOptions) -> Records:
         status = next((number for key in STATUS_KEYS if (number := as_float(row.get(key))) is not None), None)
         requests.add(seconds * unit, None if status is None else int(status), _moment(row))
     return (_record(source, requests, len(rows)),)
+
+
+def _time_key(keys: frozenset[str], server: Server | None) -> tuple[str, float | None]:
+    """The only key of the request's time, of those that say their unit or are the server's; and that unit."""
+    units = {key: UNITS.get(match["unit"] or "") for key in keys if (match := _KEY.match(key))}
+    certain = [key for key, unit in units.items() if unit is not None]
+    if not certain and server is not None:
+        certain = ["request_time" if server[1] == "nginx" else "duration"]
+    if len(certain or units) != 1:
+        listed = ", ".join(sorted(certain or units))
+        raise FormatError(Fault("several keys could be the request's time", value=listed, remedy="log one of them"))
+    (name,) = certain or units
+    return name, units.get(name)
 
 
 def _moment(row: dict[str, Any]) -> datetime | None:

@@ -84,29 +84,34 @@ def mllog(source: Source, options: ReadOptions) -> Iterator[Yielded]:
         fields["gpus"] = nodes * per_node
     start, stop = _time(events, "run_start"), _time(events, "run_stop")
     seconds = (stop - start) * MILLI if start is not None and stop is not None and stop > start else None
-    outcomes = [as_dict(event.get("metadata")).get("status") for event in events if event.get("key") == "run_stop"]
-    succeeded = seconds is not None and outcomes[0] == "success"
     begin, end = _time(events, "init_start"), _time(events, "init_stop") or start
     numbers = {name: as_float(values.get(name)) for name in ("global_batch_size", "eval_accuracy")}
-    details: dict[str, Any] = {
-        "observed": {name: number for name, number in numbers.items() if number is not None},
-        "setup_seconds": (end - begin) * MILLI if begin is not None and end is not None else None,
-        "work": as_float(values.get("train_samples")),
-    }
-    if not succeeded:
-        details["error"] = "run_stop does not say success" if seconds is not None else "no run_start and run_stop"
+    error = _why_failed(events, seconds)
     benchmark = as_text(values.get("submission_benchmark")) or ""
     yield Point(
         values=(seconds,) if seconds is not None else (),
         series=benchmark,
         name=source.name,
         fields=fields,
-        status=RunStatus.OK if succeeded else RunStatus.FAILED,
-        details=details,
+        status=RunStatus.FAILED if error else RunStatus.OK,
+        details={
+            "observed": {name: number for name, number in numbers.items() if number is not None},
+            "setup_seconds": (end - begin) * MILLI if begin is not None and end is not None else None,
+            "work": as_float(values.get("train_samples")),
+            **({"error": error} if error else {}),
+        },
     )
     yield {"workload": Workload(name=benchmark or None, description="time to train")}
     if numbers["global_batch_size"] is None:
         yield {"missing": ("the global batch size",)}
+
+
+def _why_failed(events: list[dict[str, Any]], seconds: float | None) -> str | None:
+    """Why the run does not count; None where run_stop says success."""
+    if seconds is None:
+        return "no run_start and run_stop"
+    stop = next((event for event in events if event.get("key") == "run_stop"), {})
+    return None if as_dict(stop.get("metadata")).get("status") == "success" else "run_stop does not say success"
 
 
 def _events(source: Source) -> Iterator[dict[str, Any]]:

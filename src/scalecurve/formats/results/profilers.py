@@ -114,24 +114,27 @@ def cilkscale(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     lines = source.text[match.start() :].splitlines()
     header, *rows = list(csv_rows(line[:100_000] for line in lines)) or [[]]
     timed = {i: k for i, name in enumerate(header) if (m := TIMED.match(name)) and (k := as_count(m[1]))}
-    points = [
-        Point(values=(seconds,), series=row[0].strip() or WHOLE, name=row[0], k=timed[i], metric="wall time")
-        for row in rows
-        if row
-        for i in timed
-        if i < len(row) and (seconds := as_float(row[i])) is not None
-    ]
+    points = list(_cilkscale_points([row for row in rows if row], timed))
     whole = [point for point in points if point.series == WHOLE] if options.series is None else []
+    yield from whole or points
     program = next((row for row in rows if row and not row[0].strip()), rows[0] if rows else [])
     columns = {name.partition(" (")[0].strip(): as_float(cell) for name, cell in zip(header, program, strict=False)}
-    yield from whole or points
-    bounds = {name: value for name in BOUNDS if (value := columns.get(name)) is not None}
-    yield {"provenance": {"settings": bounds}}
+    yield {"provenance": {"settings": {name: columns[name] for name in BOUNDS if columns.get(name) is not None}}}
     if whole and len(whole) < len(points):
         yield {"assumed": ("the row without a tag, the whole program",)}
     if not timed:
         remedy = "run Cilkscale's benchmark mode"
         yield info("work-span-only", "the file has work and span but no times", remedy=remedy)
+
+
+def _cilkscale_points(rows: list[list[str]], timed: dict[int, int]) -> Iterator[Point]:
+    """The time of each tag at each K."""
+    for row in rows:
+        for i, k in timed.items():
+            seconds = as_float(row[i]) if i < len(row) else None
+            if seconds is not None:
+                series = row[0].strip() or WHOLE
+                yield Point(values=(seconds,), series=series, name=row[0], k=k, metric="wall time")
 
 
 TALP = tool("talp", talp)

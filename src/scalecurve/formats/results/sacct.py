@@ -53,10 +53,7 @@ def recognise(source: Source) -> str | None:
 
 def read(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     rows = _json_rows(source.json) if source.looks_like_json else _rows(source.text)
-    columns = {name for row in rows for name in row}
-    if rows and not columns & {"Elapsed", "ElapsedRaw"}:
-        text = "the rows have no column Elapsed, as sacct prints them by default"
-        raise FormatError(Fault(text, value=", ".join(sorted(columns)), remedy=f"ask for it: {ASK}"))
+    columns = _columns(rows)
     rows = [row for row in rows if _step(row) not in NO_PROGRAM]
     jobs = [row for row in rows if not _step(row)]
     steps: dict[str, list[Row]] = {}
@@ -64,13 +61,22 @@ def read(source: Source, options: ReadOptions) -> Iterator[Yielded]:
         if _step(row):
             steps.setdefault(_job(row), []).append(row)
     programs = {_job(row): {step.get("JobName") or "" for step in steps.get(_job(row), ())} for row in jobs}
-    several = len({tuple(sorted(names)) for names in programs.values()}) > 1
+    several = len({frozenset(names) for names in programs.values()}) > 1
     for row in jobs or rows:
         state = (row.get("State") or "").split(" ")[0].rstrip("+")
         if state and state not in NOT_ENDED:
-            ran = programs.get(_job(row), set()) if several else set()
-            yield _point(row, state, steps.get(_job(row), []), sorted(ran - {row.get("JobName") or "", ""}))
+            ran = sorted(programs.get(_job(row), set()) - {row.get("JobName") or "", ""}) if several else []
+            yield _point(row, state, steps.get(_job(row), []), ran)
     yield from _name_findings(jobs or rows, columns)
+
+
+def _columns(rows: list[Row]) -> set[str]:
+    """The columns of all rows, the time that a job took among them."""
+    columns = {name for row in rows for name in row}
+    if rows and not columns & {"Elapsed", "ElapsedRaw"}:
+        text = "the rows have no column Elapsed, as sacct prints them by default"
+        raise FormatError(Fault(text, value=", ".join(sorted(columns)), remedy=f"ask for it: {ASK}"))
+    return columns
 
 
 def _point(row: Row, state: str, steps: list[Row], ran: list[str]) -> Point:

@@ -145,20 +145,12 @@ def read_table(source: Source, options: ReadOptions) -> Sweeps:
     systems: dict[str, list[Row]] = {}
     for number, row in lines:
         try:
-            operation = known_operation((row[columns["op"]].split() or [""])[0])
-            if operation is None:
-                continue
-            seconds = float(row[columns["time"]]) * TIMES[columns["time"]]
-            message, ranks = float(row[columns["bytes"]]), int(row[columns["ranks"]])
-            if message < 0 or ranks < 1:
-                raise ValueError(f"bytes from 0 and ranks from 1 are needed, not {message:g} and {ranks}")
-            nodes = int(row["nodes"]) if row.get("nodes") else None
+            timing = _timing(row, columns)
         except (ValueError, TypeError, AttributeError) as problem:
             faults.append(Fault(str(problem), where=f"line {number}"))
             continue
-        if seconds > 0 and message > 0:  # IMB prints 0.00 or noise for empty messages
-            system = row.get("system") or source.stem
-            systems.setdefault(system, []).append((operation, ranks, nodes, message, seconds))
+        if timing is not None:
+            systems.setdefault(row.get("system") or source.stem, []).append(timing)
     if faults or not systems:
         raise FormatError(faults[:MOST_FAULTS] or [Fault("no timings of a known collective")])
     provenance = Provenance(source=source.file_name, tool="csv")
@@ -166,6 +158,19 @@ def read_table(source: Source, options: ReadOptions) -> Sweeps:
         MessageSweep(timings=timings_from(rows), system=system, provenance=provenance)
         for system, rows in systems.items()
     )
+
+
+def _timing(row: dict[str, str], columns: dict[str, str]) -> Row | None:
+    """A row's timing; None for an operation without a model, and for empty messages, of which IMB prints noise."""
+    operation = known_operation((row[columns["op"]].split() or [""])[0])
+    if operation is None:
+        return None
+    seconds = float(row[columns["time"]]) * TIMES[columns["time"]]
+    message, ranks = float(row[columns["bytes"]]), int(row[columns["ranks"]])
+    if message < 0 or ranks < 1:
+        raise ValueError(f"bytes from 0 and ranks from 1 are needed, not {message:g} and {ranks}")
+    nodes = int(row["nodes"]) if row.get("nodes") else None
+    return (operation, ranks, nodes, message, seconds) if seconds > 0 and message > 0 else None
 
 
 SAVED = Reader("sweep", "a saved sweep", recognise_saved, read_saved)

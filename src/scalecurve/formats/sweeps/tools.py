@@ -140,27 +140,7 @@ def recognise_nccl(source: Source) -> str | None:
 
 def read_nccl(source: Source, options: ReadOptions) -> Sweeps:
     """Out-of-place times by size."""
-    rows: list[Row]
-    if source.looks_like_json:
-        data = source.required_json()
-        try:
-            hosts = {str(device.get("hostname")) for device in data["devices"]}
-            operation = _operation(options, " ".join(str(part) for part in (data.get("args") or [])), source)
-            ranks, results = len(data["devices"]), [(float(r["size"]), r["out_of_place"]) for r in data["results"]]
-            rows = [(operation, ranks, len(hosts), size, float(times["time"]) * MICRO) for size, times in results]
-            wrong = sum(str(times.get("nwrong", 0)) not in CORRECT for _, times in results)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
-            raise FormatError(Fault("not the JSON of nccl-tests", value=str(problem))) from None
-    else:
-        lines = source.text.splitlines()
-        host_of = {match["rank"]: match["host"] for match in map(_RANK.match, lines) if match}
-        ranks = options.ranks or len(host_of)
-        if not ranks:
-            raise FormatError(Fault("no rank lines in the output", remedy="give --ranks"))
-        operation, nodes = _operation(options, source.text[:4000], source), len(set(host_of.values())) or None
-        matches = [match for match in map(_ROW.match, lines) if match]
-        rows = [(operation, ranks, nodes, float(m["size"]), float(m["time"]) * MICRO) for m in matches]
-        wrong = sum(match["wrong"] not in CORRECT for match in matches)
+    rows, wrong = (_nccl_json if source.looks_like_json else _nccl_text)(source, options)
     usable = [row for row in rows if row[3] > 0 and row[4] > 0]
     if not usable:
         raise FormatError("no sizes in the output; it may be truncated")
@@ -172,6 +152,32 @@ def read_nccl(source: Source, options: ReadOptions) -> Sweeps:
         findings=_wrong_results(wrong),
     )
     return (sweep,)
+
+
+def _nccl_json(source: Source, options: ReadOptions) -> tuple[list[Row], int]:
+    """The rows of the JSON, and how many sizes gave wrong values."""
+    data = source.required_json()
+    try:
+        hosts = {str(device.get("hostname")) for device in data["devices"]}
+        operation = _operation(options, " ".join(str(part) for part in (data.get("args") or [])), source)
+        ranks, results = len(data["devices"]), [(float(r["size"]), r["out_of_place"]) for r in data["results"]]
+        rows: list[Row] = [(operation, ranks, len(hosts), n, float(times["time"]) * MICRO) for n, times in results]
+        return rows, sum(str(times.get("nwrong", 0)) not in CORRECT for _, times in results)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
+        raise FormatError(Fault("not the JSON of nccl-tests", value=str(problem))) from None
+
+
+def _nccl_text(source: Source, options: ReadOptions) -> tuple[list[Row], int]:
+    """The rows of the printed table, and how many sizes gave wrong values."""
+    lines = source.text.splitlines()
+    host_of = {match["rank"]: match["host"] for match in map(_RANK.match, lines) if match}
+    ranks = options.ranks or len(host_of)
+    if not ranks:
+        raise FormatError(Fault("no rank lines in the output", remedy="give --ranks"))
+    operation, nodes = _operation(options, source.text[:4000], source), len(set(host_of.values())) or None
+    matches = [match for match in map(_ROW.match, lines) if match]
+    rows: list[Row] = [(operation, ranks, nodes, float(m["size"]), float(m["time"]) * MICRO) for m in matches]
+    return rows, sum(match["wrong"] not in CORRECT for match in matches)
 
 
 def read_nccl_results(source: Source, options: ReadOptions) -> Reading:

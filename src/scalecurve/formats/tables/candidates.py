@@ -412,7 +412,9 @@ def _are_alike(view: TableView, places: Sequence[int], k: int | None) -> bool:
         return False  # the time of a run and of one of its steps
     if len({head.statistic for head in heads}) > 1 or any(head.statistic is not None for head in heads):
         return False
-    return len({_unit_words(head) for head in heads}) == 1
+    units = [view.numbers(i).unit or value_meaning(view.name(i)) for i in places]
+    kinds = {unit.quantity for unit in units if unit is not None}
+    return len({_unit_words(head) for head in heads}) == 1 and len(kinds) < 2
 
 
 def is_time_per_item(head: Header) -> bool:

@@ -53,6 +53,7 @@ from scalecurve.formats.tables.observations import ALL_WORKERS, Meaning, meaning
 from scalecurve.formats.tables.structure import NamedTable, TableLayout, find_layout, read_grid, with_caption
 from scalecurve.study import Quantity, Regime
 
+TOO_FAR = 7.5  # behind the best reading: latencies beside a rate are no second reading
 AHEAD = 1.0  # by how much the best reading must lead
 LEAST_OF_K = -0.5  # what they must come to for a reading to be offered
 ENOUGH = 2.0  # what the name and the cells of K must come to
@@ -364,6 +365,7 @@ def _reference(own: Candidate, i: int, shift: int = 0) -> str:
 def _varied(ranked: Sequence[Candidate]) -> list[Candidate]:
     """The best readings, each next with another K or another column of observations than those before."""
     best_of: dict[tuple[str, str], Candidate] = {}
+    ranked = [own for own in ranked if own.score > ranked[0].score - TOO_FAR]
     ranked = [
         own for own in ranked if name_of_k(own) + cells_of_k(own) + in_order(own) > LEAST_OF_K and not is_setting(own)
     ]

@@ -291,8 +291,8 @@ def _excel_sheets(source: Source) -> dict[str, list[Any]]:
     try:
         book = openpyxl.load_workbook(io.BytesIO(source.content), read_only=True, data_only=True)
         return {sheet.title: list(sheet.iter_rows(values_only=True, max_row=MOST_ROWS)) for sheet in book.worksheets}
-    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as problem:
-        raise FormatError(f"the workbook is damaged: {str(problem)[:200]}") from None
+    except Exception as problem:  # of openpyxl, and of what it unpacks and parses with
+        raise FormatError(f"the workbook is damaged: {str(problem).partition(chr(10))[0][:200]}") from None
 
 
 def _open_document_sheets(source: Source) -> dict[str, list[Any]]:

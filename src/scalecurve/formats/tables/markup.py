@@ -48,6 +48,7 @@ _KINDS = frozenset(("mpi", "omp", "openmp", "cpu", "gpu", "parallel", "worker", 
 # Names of counts; `node 1` and `rank 1` are one of them, not their number.
 _COUNTED = frozenset(noun for noun in WORKER_NOUNS if noun.endswith("s")) - {"process"} | {"np", "nproc", "p"}
 _LOADS = frozenset(name for name in LOAD_NAMES if name.endswith("s") and "_" not in name)
+BARE = "value"
 MOST_FACTS = 60
 MOST_SPANNED = 50
 MOST_LOG_LINES = 200_000
@@ -140,13 +141,12 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
         return None
     split = _wiki_cells if any(pattern("markup.wiki").match(line.strip()) for _, line in lines) else splitter("|")
     widths = {len(split(line)) for _, line in islice(barred, COMPARED)}
-    near, written = {*rules, *types}, {number for number, _ in lines}
-    under = [(number, line) for number, line in barred if number + 1 in near]
+    near, bars = {*rules, *types}, {number for number, _ in barred}
     heads = [
         (number, line)
-        for number, line in under
-        if (number - 1 not in written or not any(0 < number - other <= 2 for other, _ in barred))
-        and not any(parse_cell(c) for c in split(line)[:1])
+        for number, line in barred
+        if number + 1 in near and number - 1 not in bars and not (number - 1 in near and number - 2 in bars)
+        if not any(parse_cell(c) for c in split(line)[:1])
     ]
     if any(line == "|===" for _, line in lines):  # AsciiDoc
         heads = barred[:1]
@@ -335,7 +335,7 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     lines = [(number, _without_prefix(line)) for number, line in islice(_all_lines(source), MOST_LOG_LINES)]
     if any(re.match(r"Time \(mean ± ", line) for _, line in lines):
         lines = [(number, line) for number, line in lines if not pattern("markup.hyperfine_end").search(line)]
-    facts = [_facts(line) for _, line in lines]
+    facts = [_facts(line) or _bare(line) for _, line in lines]
     counts: dict[str, set[str]] = {}
     for fact in (fact for own in facts for fact in own if fact.counts):
         counts.setdefault(fact.name, set()).add(fact.cell)
@@ -447,6 +447,11 @@ def _facts(line: str) -> list[_Fact]:
     return facts
 
 
+def _bare(line: str) -> list[_Fact]:
+    """The number of a line that holds nothing else: what a loop printed below its K."""
+    return [_Fact(BARE, line.strip(), counts=False)] if pattern("markup.bare").fullmatch(line) else []
+
+
 def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
     """The number at one place of a line, named by the label before it or the words behind it; and where it ends."""
     unit, cell, end = match["unit"] or "", match["value"], match.end()
@@ -509,4 +514,4 @@ def _counted(name: str, words: Sequence[str]) -> list[str]:
 
 def _is_measured(name: str, cell: str) -> bool:
     value = parse_cell(cell)
-    return value is not None and (value.unit is not None or value_meaning(name) is not None)
+    return value is not None and (name == BARE or value.unit is not None or value_meaning(name) is not None)

@@ -634,6 +634,12 @@ def _without_outcomes(work: TableWork, places: IntArray, factors: dict[int, list
     Where numbered repeats and the factors that stand at every K part all rows already, nothing else set them.
     """
     repeats = [_kept_labels(work, i) for i, use in work.uses.items() if use.role is Role.REPEAT]
+    for i, labels in list(factors.items()):
+        if any(len(set(zip(labels, own, strict=True))) == len(set(labels)) for own in repeats) and not _is_whole(
+            labels
+        ):
+            work.use(i, Role.IGNORED, "one value for each repeat")
+            del factors[i]
     crossed = {i: labels for i, labels in factors.items() if _stands_at_every_k(labels, places)}
     rest = [i for i in factors if i not in crossed and work.view.is_numeric(i)]
     rows = list(zip(places.tolist(), *repeats, *crossed.values(), strict=True))
@@ -643,6 +649,11 @@ def _without_outcomes(work: TableWork, places: IntArray, factors: dict[int, list
     for i in rest:
         work.use(i, Role.IGNORED, "varies from repeat to repeat, as a result does")
     return {i: labels for i, labels in factors.items() if i not in rest}
+
+
+def _is_whole(labels: Sequence[str]) -> bool:
+    """Whether some labels are words or whole numbers, as people choose them."""
+    return any(re.fullmatch(r"[-+]?\d*\.\d*(?:[eE][-+]?\d+)?|[\d.]+[eE]-\d+", label) is None for label in labels)
 
 
 def _stands_at_every_k(labels: Sequence[str], places: IntArray) -> bool:

@@ -101,7 +101,8 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     if place and len(set(headers)) < len([cell for cell in headers if cell]):
         headers = _below(_header_cells(body[place - 1][1], split, width), headers)
     is_uneven = len({len(split(line)) for _, line in body[:COMPARED]}) > 1
-    if is_uneven or any(parse_cell(cell) or pattern("structure.states").search(cell) for cell in headers):
+    states = pattern("structure.states").search
+    if is_uneven or states(lines[0][1]) or any(parse_cell(cell) or states(cell) for cell in headers):
         from scalecurve.formats.tables.markup import log_layout
 
         if (log := log_layout(source, lines)) is not None:

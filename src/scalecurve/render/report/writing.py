@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePath
 from string import ascii_uppercase
@@ -117,34 +117,50 @@ def write_report(
             raise InputError(
                 Fault(f"unknown {name}", value=str(given), remedy=f"one of {', '.join(filter(None, known))}")
             )
-    loaded: list[Study] = []
-    sources = [load_any(study, regime=regime) for study in studies]
-    for source in sources:
-        loaded += source.studies.values() if isinstance(source, StudySet) else [source]
-    together, title, names = None, None, None
-    compared: tuple[str, ...] = ()
-    if len(sources) == 1 and isinstance(sources[0], StudySet):
-        title, names = f"{PurePath(sources[0].name).stem}: {len(loaded)} curves", curve_names(sources[0])
-    if len(sources) == 1 and isinstance(sources[0], StudySet) and len(set(sources[0].sizes.values())) > 1:
-        together = surface_section(sources[0])
-    elif len(loaded) == 2 and loaded[0].regime is loaded[1].regime:
-        from scalecurve.analysis.comparison import compare
-
-        ratios = attempt(lambda: compare(*loaded))
-        together = part_section("compared", "Compared K by K", ratios)
-        compared = () if isinstance(ratios, Refusal) else ratios.answer.lines()
     if history is not None and not Path(history).is_file():
         remedy = "scalecurve check STUDY --history FILE writes one"
         raise InputError(Fault("there is no such history", value=str(history), remedy=remedy))
-    materials = [
-        gather(study, threshold=threshold, price=price, proposal=proposal, history=history) for study in loaded
+    sources = [load_any(one, regime=regime) for one in studies]
+    loaded = [
+        one for source in sources for one in (source.studies.values() if isinstance(source, StudySet) else [source])
     ]
-    if names is not None:
-        materials = [
-            replace(material, table=replace(material.table, name=name))
-            for material, name in zip(materials, names, strict=True)
-        ]
-    return write(Path(path), materials, together, title, purpose=purpose, runs=runs, compared=compared, paper=paper)
+    materials = [gather(one, threshold=threshold, price=price, proposal=proposal, history=history) for one in loaded]
+    together = shared_by(sources[0]) if len(sources) == 1 and isinstance(sources[0], StudySet) else Together()
+    if together.section is None and len(loaded) == 2 and loaded[0].regime is loaded[1].regime:
+        together = compared(together, *loaded)
+    return write(Path(path), together.named(materials), together, purpose=purpose, runs=runs, paper=paper)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Together:
+    """What is said of several studies at once: the title and the names of their curves, where one file holds them, a
+    section about all of them, and how two of them differ."""
+
+    title: str | None = None
+    names: tuple[str, ...] | None = None
+    section: Section | None = None
+    answer: tuple[str, ...] = ()
+
+    def named(self, materials: Sequence[Material]) -> list[Material]:
+        """The materials with the names of these curves."""
+        names = self.names or [own.table.name for own in materials]
+        return [replace(own, table=replace(own.table, name=name)) for own, name in zip(materials, names, strict=True)]
+
+
+def shared_by(curves: StudySet) -> Together:
+    """The curves of one file, with T(N, K) where they differ in size."""
+    title = f"{PurePath(curves.name).stem}: {len(curves.studies)} curves"
+    surface = surface_section(curves) if len(set(curves.sizes.values())) > 1 else None
+    return Together(title=title, names=tuple(curve_names(curves)), section=surface)
+
+
+def compared(together: Together, first: Study, second: Study) -> Together:
+    """Two studies of one regime, compared K by K."""
+    from scalecurve.analysis.comparison import compare
+
+    ratios = attempt(lambda: compare(first, second))
+    answer = () if isinstance(ratios, Refusal) else ratios.answer.lines()
+    return replace(together, section=part_section("compared", "Compared K by K", ratios), answer=answer)
 
 
 def curve_names(studies: StudySet) -> list[str]:
@@ -175,12 +191,10 @@ def surface_section(studies: StudySet) -> Section | None:
 def write(
     path: Path,
     materials: Sequence[Material],
-    together: Section | None = None,
-    title: str | None = None,
+    together: Together | None = None,
     *,
     purpose: str | None = None,
     runs: int | None = None,
-    compared: tuple[str, ...] = (),
     paper: str = "a4",
 ) -> list[Path]:
     """Write the report of this material and the figures it needs beside it; returns the files written."""
@@ -189,7 +203,7 @@ def write(
         endings = ", ".join(f".{name}" for name in FORMATS)
         hint = f"name the file with one of {endings}"
         raise InputError(Fault("unknown report format", value=path.suffix or path.name, remedy=hint))
-    page = proposal_page(materials, runs) if purpose == "proposal" else page_of(materials, together, title, compared)
+    page = proposal_page(materials, runs) if purpose == "proposal" else page_of(materials, together)
     if purpose == "paper":
         page = with_methods(page, materials)
     if purpose is not None and purpose != "proposal":
@@ -239,16 +253,9 @@ def only(page: Page, keys: Sequence[str]) -> Page:
     return replace(page, parts=tuple(parts))
 
 
-def page_of(
-    materials: Sequence[Material],
-    more: Section | None = None,
-    title: str | None = None,
-    compared: tuple[str, ...] = (),
-) -> Page:
-    """The page of a study, or of several; `more` is about all of them: two compared K by K, or T(N, K) of a grid.
-
-    `title` is the name of several curves together; without it, their own names.  `compared` says how two differ.
-    """
+def page_of(materials: Sequence[Material], together: Together | None = None) -> Page:
+    """The page of a study, or of several and what is said of them at once."""
+    about = together or Together()
     materials = _with_own_names(materials)
     names = [_cut(material.table.name) for material in materials]
     parts = tuple(
@@ -264,11 +271,11 @@ def page_of(
     shared: tuple[Section, ...] = ()
     if len(materials) > 1:
         beside = _side_by_side(materials)
-        shared = (beside,) if more is None else (beside, more)
+        shared = (beside,) if about.section is None else (beside, about.section)
     subtitle = " ".join(f"{words}{'' if count == 1 else ' on each curve'}." for words, count in subtitles.items())
     joined = and_list(names) if len(names) <= MOST_NAMED else f"{names[0]} and {len(names) - 1} more curves"
-    whole = _answer_of_all(materials) if len(materials) > MOST_BESIDE else compared
-    return Page(title=title or joined, subtitle=subtitle, answer=whole, parts=parts, shared=shared)
+    whole = _answer_of_all(materials) if len(materials) > MOST_BESIDE else about.answer
+    return Page(title=about.title or joined, subtitle=subtitle, answer=whole, parts=parts, shared=shared)
 
 
 def _cut(name: str) -> str:

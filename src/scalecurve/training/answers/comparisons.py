@@ -21,7 +21,7 @@ WORDS = {  # a term of the step: what a layout loses there
     "compute": "smaller or slower matrix products", "recompute": "recomputation",
     "tensor": "tensor-parallel traffic", "context": "context-parallel traffic", "expert": "expert traffic",
     "data": "gradient and weight traffic", "pipeline": "messages between stages", "bubble": "the pipeline's bubble",
-    "optimizer": "optimiser states per accelerator",
+    "optimizer": "optimiser states per accelerator", "host": "waiting for the host",
 }  # fmt: skip
 
 
@@ -131,8 +131,9 @@ class ClusterComparison(Result):
         price = ""
         if row.run_usd and other.run_usd:
             price = f" and costs {other.run_usd / row.run_usd:.2f}x as much"
+        unit = row.unit if row.unit == other.unit else "accelerators"
         return Answer(
-            decision=f"At {row.gpus:,} GPUs {two} reaches the target {speed:.2f}x as fast as {one}{price}.",
+            decision=f"At {row.gpus:,} {unit} {two} reaches the target {speed:.2f}x as fast as {one}{price}.",
             confidence=f"The ratio is known within a factor of {self.ratio_factor:.2f} (90 %).",
         )
 
@@ -184,7 +185,7 @@ class ClusterComparison(Result):
             field("run_usd", "{:,.0f}"),
         )
         columns = [
-            Column("GPUs"), Column(f"split on {one}", "left", rank=2), Column(f"split on {two}", "left", rank=1),
+            Column("P"), Column(f"split on {one}", "left", rank=2), Column(f"split on {two}", "left", rank=1),
             Column("run"), Column("run there"), Column("speed there"), Column("USD"), Column("USD there"),
         ]  # fmt: skip
         lines = [

@@ -8,21 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, groupby, pairwise
 
 from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, evaluate_jobs
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, counted_accelerators, evaluate_jobs
 from scalecurve.training.inputs.request import OBJECTIVES, BatchChoice, PlanRequest, Target
-from scalecurve.training.physics.run import (
-    CriticalBatch,
-    DataParallelCap,
-    Goodput,
-    Reliability,
-    goodput,
-    loss_law,
-)
+from scalecurve.training.physics.run import CriticalBatch, DataParallelCap, Goodput, Reliability, goodput, loss_law
 from scalecurve.training.search.search import (
     BestLayouts,
     SearchTask,
@@ -39,7 +32,6 @@ from scalecurve.words import chance_words
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 PAYS = 1.7  # a doubling that gives less than this is not worth its price
 SURE = 0.9  # probability from which a deadline counts as met
-UNITS = {"tpu": "TPUs", "trainium": "chips", "gaudi": "accelerators"}
 STATE_BYTES = 14.0  # bytes of a parameter in a checkpoint: bf16 weights, fp32 copy and two moments
 FROZEN_SAVES = 1.5  # times the rate that adapters may reach, since they need no gradients by weight
 
@@ -199,14 +191,13 @@ class PlanRow(JsonRecord):
     def words(self) -> str:
         """`512 GPUs (2.29 d, 80,302 USD)`."""
         price = "" if self.run_usd is None else f", {self.run_usd:,.0f} USD"
-        unit = self.unit if self.gpus > 1 else self.unit[:-1]
-        return f"{self.gpus:,} {unit} ({format_seconds(self.run_seconds or 0.0)}{price})"
+        counted = counted_accelerators(self.gpus, self.outcome.unit)
+        return f"{counted} ({format_seconds(self.run_seconds or 0.0)}{price})"
 
     @property
     def unit(self) -> str:
         """What people call this accelerator: GPUs, TPUs."""
-        chip = self.outcome.job.cluster.accelerator.name
-        return next((words for start, words in UNITS.items() if chip.startswith(start)), "GPUs")
+        return self.outcome.unit
 
     @property
     def statistical_efficiency(self) -> float:
@@ -371,13 +362,14 @@ class Mark:
 
 @dataclass(frozen=True)
 class CostEffective(JsonRecord):
-    """The P up to which doublings pay, and the range of P that the interval of step times allows.  `ended`: doublings
-    still pay at the end of the sweep."""
+    """The swept P up to which doublings pay, and the range of P that the interval of step times allows.  `peak` is
+    where they stop, which may lie between two swept P; `ended`: they still pay at the end of the sweep."""
 
     gpus: int
     low: int
     high: int
     ended: bool
+    peak: int
 
     @property
     def meaning(self) -> str:
@@ -391,10 +383,11 @@ class CostEffective(JsonRecord):
 POWER = math.log2(PAYS)  # P to this power is a fair price: twice as many accelerators for PAYS times the work
 
 
-def cost_effective(rows: Sequence[PlanRow], by_batch: int | None = None) -> CostEffective:
+def cost_effective(rows: Sequence[PlanRow], swept: Sequence[int], by_batch: int | None = None) -> CostEffective:
     """The P that gets most for a fair price: the largest W(P) / P^POWER, with W the upper envelope of useful work.
     Layouts jump; this place on the envelope does not hang on one dip.  `by_batch` is that P where the batch was chosen
-    (`scale_by_batch`).  The range holds every P that may be it, given how well a ratio of steps is known."""
+    (`scale_by_batch`).  The range holds every P that may be it, given how well a ratio of steps is known.  `rows` may
+    have more P than were `swept`: of those the last up to that place is meant."""
     envelope = accumulate((row.useful_work for row in rows), max)
     worth = {row.gpus: math.log(work) - POWER * math.log(row.gpus) for row, work in zip(rows, envelope, strict=True)}
     best = by_batch if by_batch in worth else max(worth, key=lambda gpus: (round(worth[gpus], 9), gpus))
@@ -402,28 +395,38 @@ def cost_effective(rows: Sequence[PlanRow], by_batch: int | None = None) -> Cost
     near = [gpus for gpus, value in worth.items() if value >= max(worth.values()) - margin] + [best]
     last = rows[-1]
     ended = best == last.gpus and (last.next_doubling is None or last.next_doubling >= PAYS)
-    return CostEffective(best, min(near), max(near), ended)
+    gpus = max((count for count in swept if count <= best), default=min(swept))
+    return CostEffective(gpus, min(near), max(near), ended, best)
+
+
+def between(counts: Sequence[int]) -> list[int]:
+    """The doublings that lie between the swept P and are not among them."""
+    return [
+        low << power for low, high in pairwise(counts) for power in range(1, high.bit_length()) if low << power < high
+    ]
 
 
 def scale_by_batch(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> int | None:
-    """The cost-effective P where the batch is chosen too: for each batch the P that gets most for a fair price, then
-    the batch that does most useful work so.  A smaller critical batch never asks for a larger batch, and the largest P
-    of any batch up to the chosen one is taken, so it never asks for more accelerators either.  None where nothing is
-    to be chosen."""
+    """The cost-effective P where the batch is chosen too: for batches up to each size the P that gets most for a fair
+    price, then the size that does most useful work so.  A smaller critical batch never asks for a larger batch, and the
+    largest P of any size up to the chosen one is taken, so it never asks for more accelerators either.  None where
+    nothing is to be chosen."""
     if terms.critical is None or terms.choice.fixed:
         return None
     sizes = [(count, size) for count in counts for size in batches_of(count, terms.choice.largest.sequences)]
-    best: dict[int, tuple[float, int]] = {}
-    for one in search(task.scan, sizes):
-        if one.layouts:
+    found = sorted((one for one in search(task, sizes) if one.layouts), key=lambda one: one.sequences)
+    worth = dict.fromkeys(counts, -math.inf)  # of each P, with any batch up to the size at hand
+    charged: list[tuple[float, int]] = []  # the best of it less what the size is charged, and its P
+    for size, several in groupby(found, key=lambda one: one.sequences):
+        for one in several:
             rate = one.sequences / one.seconds * terms.goodput(task, one.gpus).factor
-            worth = math.log(rate) - POWER * math.log(one.gpus)
-            best[one.sequences] = max(best.get(one.sequences, (-math.inf, 0)), (worth, one.gpus))
-    if not best:
+            worth[one.gpus] = max(worth[one.gpus], math.log(rate) - POWER * math.log(one.gpus))
+        best = max(worth, key=lambda gpus: (worth[gpus], gpus))
+        charged.append((worth[best] - math.log(terms.charge(task, size * task.seq)), best))
+    if not charged:
         return None
-    charged = {size: best[size][0] - math.log(terms.charge(task, size * task.seq)) for size in sorted(best)}
-    chosen = max(charged, key=lambda size: (charged[size], -size))
-    return max(gpus for size, (_, gpus) in best.items() if size <= chosen)
+    chosen = max(range(len(charged)), key=lambda place: (charged[place][0], -place))
+    return max(gpus for _, gpus in charged[: chosen + 1])
 
 
 def find_marks(
@@ -457,9 +460,14 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     cheap = deadline is not None and budget is None and first.run_usd is not None
     objective = request.objective or ("cost" if cheap else "time")
     key, limits = OBJECTIVES[objective], limit_words(deadline, budget)
-    if (budget is not None and first.run_usd is None) or None in (first.run_seconds, getattr(first, key)):
-        message = f"{limits or f'the objective {objective}'} needs a figure that this cluster does not have"
-        return ChosenScale(findings=(info("no-price", message, remedy="give --price"),))
+    unpaid = budget is not None and first.run_usd is None
+    if unpaid or None in (first.run_seconds, getattr(first, key)):
+        message = f"{limit_words(None, budget) if unpaid else f'the objective {objective}'} needs a figure that this "
+        note = info("no-price", f"{message}cluster does not have", remedy="give --price")
+        if deadline is None or first.run_seconds is None:
+            return ChosenScale(findings=(note,))
+        chosen = choose(rows, replace(request, budget=None if unpaid else request.budget, objective="time"))
+        return replace(chosen, findings=(note, *chosen.findings))
     near = min(rows, key=lambda row: (excess(row, request), row.gpus))
     allowed = [row for row in rows if excess(row, request) <= 1.0]
     if not allowed:

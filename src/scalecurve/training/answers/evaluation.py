@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
@@ -24,6 +25,8 @@ from scalecurve.training.inputs.request import batch_sequences, sequence_length
 from scalecurve.training.inputs.stack import (
     DOUBTS,
     NORMAL_90,
+    SOURCE_SPREAD,
+    TOLD_BY_RUNS,
     Constants,
     Device,
     Stack,
@@ -40,6 +43,7 @@ from scalecurve.training.physics.steptime import STEP_TERMS, step_time
 from scalecurve.units import format_count, format_memory, format_seconds, format_seconds_range
 
 LEVEL = 0.9
+UNITS = {"tpu": "TPUs", "trainium": "chips", "gaudi": "accelerators"}
 SLOPE_STEP = 0.02  # of a logarithm
 LEFT_OUT = (
     "data loading and logging",
@@ -122,16 +126,7 @@ def read_job(
     habits: dict[str, Any] = {"zero": software.zero, "sequence_parallel": tp > 1 and software.splits_sequence}
     others = tp * int(parts.get("pp", 1)) * int(parts.get("cp", 1))
     if "dp" not in parts and gpus is not None:
-        if gpus % others:
-            raise InputError(
-                Fault(
-                    "tp x pp x cp does not divide the accelerators",
-                    "gpus",
-                    f"{gpus} by {others}",
-                    remedy="change the layout or the accelerators",
-                )
-            )
-        habits["dp"] = gpus // others
+        habits["dp"] = replicas_of(gpus, others)
     if transformer.is_moe and software.expert_ranks == "data":
         habits["etp"] = tp
     if software.dualpipe and int(parts.get("pp", 1)) % 2 == 0 and int(parts.get("interleave", 1)) == 1:
@@ -141,20 +136,33 @@ def read_job(
         value = f"{split.gpus} by the layout (tp x pp x dp x cp), {gpus} given"
         raise InputError(Fault("the layout and the number of accelerators disagree", "gpus", value, "leave one out"))
     if batch is not None:
-        sequences, unit = batch_sequences(batch, length), split.dp * split.micro
-        if sequences % unit:
-            hint = f"a multiple of dp x micro = {unit} sequences, such as {max(sequences // unit, 1) * unit}"
-            raise InputError(Fault("no whole number of micro-batches makes this batch", "batch", f"{sequences}", hint))
-        if "accumulation" in parts and split.accumulation > 1 and split.sequences != sequences:
-            value = f"{split.sequences} by layout, {sequences} by batch"
-            hint = "leave the accumulation out of the layout, or change the global batch"
-            raise InputError(Fault("the layout's accumulation and the batch disagree", "batch", value, hint))
-        split = replace(split, accumulation=sequences // unit)
+        split = with_batch(split, batch_sequences(batch, length), stated="accumulation" in parts)
     kind, faults = machine.precision(precision)
     faults = [*layout_faults(split, transformer), *capability_faults(software, split, transformer, kind), *faults]
     if faults:
         raise InputError(faults, subject=f"layout {split.short()}")
     return TrainingJob(model=transformer, cluster=machine, stack=software, layout=split, seq=length, precision=kind)
+
+
+def replicas_of(gpus: int, others: int) -> int:
+    """What is left of the accelerators for data parallelism."""
+    if gpus % others:
+        hint, value = "change the layout or the accelerators", f"{gpus} by {others}"
+        raise InputError(Fault("tp x pp x cp does not divide the accelerators", "gpus", value, hint))
+    return gpus // others
+
+
+def with_batch(split: Layout, sequences: int, *, stated: bool) -> Layout:
+    """The layout with the accumulation that makes this batch; where one is `stated` they must agree."""
+    unit = split.dp * split.micro
+    if sequences % unit:
+        hint = f"a multiple of dp x micro = {unit} sequences, such as {max(sequences // unit, 1) * unit}"
+        raise InputError(Fault("no whole number of micro-batches makes this batch", "batch", f"{sequences}", hint))
+    if stated and split.accumulation > 1 and split.sequences != sequences:
+        value = f"{split.sequences} by layout, {sequences} by batch"
+        hint = "leave the accumulation out of the layout, or change the global batch"
+        raise InputError(Fault("the layout's accumulation and the batch disagree", "batch", value, hint))
+    return replace(split, accumulation=sequences // unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +194,12 @@ class StepOutcome(JsonRecord):
         return self.layout.gpus
 
     @property
+    def unit(self) -> str:
+        """What people call this accelerator: GPUs, TPUs."""
+        chip = self.job.cluster.accelerator.name
+        return next((words for start, words in UNITS.items() if chip.startswith(start)), "GPUs")
+
+    @property
     def peak(self) -> float:
         """FLOP/s of one accelerator that MFU is measured against."""
         return self.job.cluster.peak(self.job.precision)
@@ -197,8 +211,12 @@ class StepOutcome(JsonRecord):
     @property
     def half_width(self) -> float:
         """Half of the 90 % interval of log(measured / predicted)."""
-        known = self.calibration
-        return NORMAL_90 * math.hypot(known.within, math.sqrt(shared_variance(known, self.slopes, self.slopes)))
+        return self.half_width_by(self.calibration.covariance)
+
+    def half_width_by(self, covariance: npt.ArrayLike) -> float:
+        """The same with this covariance of the doubts."""
+        shared = np.asarray(self.slopes) @ np.asarray(covariance) @ np.asarray(self.slopes)
+        return NORMAL_90 * math.hypot(self.calibration.within, math.sqrt(max(float(shared), 0.0)))
 
     @property
     def memory_share(self) -> float:
@@ -279,9 +297,19 @@ class StepOutcome(JsonRecord):
         return {"gpus": nested.pop("gpus")} | layout | nested | parts
 
 
-def shared_variance(known: StackCalibration, one: Sequence[float], other: Sequence[float]) -> float:
-    """The covariance of the logarithms of two steps by these slopes, as far as their doubts are the same."""
-    return float(np.asarray(one) @ np.asarray(known.covariance) @ np.asarray(other))
+def counted_accelerators(count: int, unit: str) -> str:
+    """`1 GPU`, `4,096 TPUs`."""
+    return f"{count:,} {unit if count > 1 else unit[:-1]}"
+
+
+def told_by(doubts: npt.ArrayLike, runs: npt.ArrayLike, noise: Sequence[float] | Array) -> tuple[Array, Array]:
+    """By the covariance of the doubts and the slopes and variances of runs: how far they move the doubts for each unit
+    that a run is off, and the covariance that is left.  A part of what they tell does not hold for other jobs."""
+    covariance, slopes = np.asarray(doubts), np.asarray(runs)
+    gain = np.linalg.solve(slopes @ covariance @ slopes.T + np.diag(noise), slopes @ covariance).T
+    told, kept = gain @ slopes @ covariance, np.ones(len(covariance))
+    kept[0] = min(1.0, SOURCE_SPREAD / math.sqrt(covariance[0][0]))  # of everything: runs do tell which stack it is
+    return gain, covariance - told + (1.0 - TOLD_BY_RUNS) * told * np.outer(kept, kept)
 
 
 def step_slopes(columns: JobColumns, constants: Constants, seconds: Array) -> Array:

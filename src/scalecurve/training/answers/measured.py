@@ -7,6 +7,7 @@ runs say nothing of stays where it was, as wide as it was.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs, read_job
+from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs, read_job, told_by
 from scalecurve.training.answers.measured_layouts import Unread
 from scalecurve.training.answers.measurements import measured_seconds, measurement
 from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
 from scalecurve.training.inputs.measured_table import NEEDED, TIMES, plain_row, whole
 from scalecurve.training.inputs.stack import (
     DOUBTS,
-    TOLD_BY_RUNS,
     Stack,
     StackCalibration,
     calibration_of,
     moved_by,
     read_stack,
+    within_peaks,
 )
 from scalecurve.training.inputs.transformer import ModelLike
 from scalecurve.words import percent
@@ -37,7 +38,8 @@ LAYOUT_COLUMNS = {  # of a table: the field of a layout
 }  # fmt: skip
 ROUNDS = 4
 OUTLIER = 2.0  # standard deviations of a run, beyond which its weight falls
-LEARNED = 0.8  # a doubt is learned where its spread falls below this share of the prior's
+FAR = 1.5  # half widths of the interval beyond which a run is more likely misread than unusual
+LEARNED = 0.35  # a doubt is learned where runs tell more than this share of its variance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,32 +87,35 @@ def anchored(prior: StackCalibration, steps: Sequence[MeasuredStep]) -> StackCal
     """The prior moved and narrowed by own runs."""
     covariance, variance = np.array(prior.covariance), prior.run_noise
     measured = np.log([step.seconds for step in steps])
-    shifts = np.zeros(len(DOUBTS))
+    known, shifts, far = prior, np.zeros(len(DOUBTS)), None
     for _ in range(ROUNDS):
-        constants = moved_by(prior.constants, dict(zip(DOUBTS, shifts, strict=True)))
-        outcomes = evaluate_jobs([step.job for step in steps], replace(prior, constants=constants))
+        outcomes = evaluate_jobs([step.job for step in steps], known)
         errors = measured - np.log([one.seconds for one in outcomes])
+        far = far or max(zip(errors, outcomes, strict=True), key=lambda one: abs(one[0]) / one[1].half_width)
         slopes = np.array([one.slopes for one in outcomes])
         noise = variance * np.maximum(np.abs(errors) / (OUTLIER * variance**0.5), 1.0)
-        total = slopes @ covariance @ slopes.T + np.diag(noise)
-        gain = np.linalg.solve(total, slopes @ covariance).T
+        gain, after = told_by(covariance, slopes, noise)
         shifts = gain @ (errors + slopes @ shifts)
-    after = covariance - TOLD_BY_RUNS * gain @ slopes @ covariance
-    spreads = np.sqrt(np.diag(after) / np.diag(covariance))
-    learned = {name: shift for name, shift, left in zip(DOUBTS, shifts, spreads, strict=True) if left < LEARNED}
+        moves = dict(zip(DOUBTS, map(float, shifts), strict=True))
+        known = replace(prior, constants=within_peaks(moved_by(prior.constants, moves)))
+    told = np.diag(gain @ slopes)  # of the variance of each doubt, in these runs
+    learned = {name: moves[name] for name, share in zip(DOUBTS, told, strict=True) if share > LEARNED}
     moved = ", ".join(f"{name} x{np.exp(shift):.2f}" for name, shift in learned.items())
+    source = f"{runs_in_words(steps)} on top of {prior.source}; "
+    source += f"they tell what takes longer: {moved}" if moved else "they tell no doubt apart"
+    if far is not None and abs(far[0]) > FAR * far[1].half_width:
+        source += f"; a run took {math.exp(far[0]):.2f} times the planned step, so check its batch and step_seconds"
+    return replace(
+        known, covariance=tuple(map(tuple, after.tolist())), evidence="measured here", source=source, rows=len(steps),
+        fitted=tuple({constant for name in learned for constant in DOUBTS[name]}),
+    )  # fmt: skip
+
+
+def runs_in_words(steps: Sequence[MeasuredStep]) -> str:
+    """`2 measured runs at 42.0 to 44.3 % MFU`."""
     used = sorted({f"{100 * step.mfu:.1f}" for step in steps}, key=float)
     mfu = " to ".join(dict.fromkeys((used[0], used[-1])))
-    source = f"{len(steps)} measured run{'s' if len(steps) > 1 else ''} at {mfu} % MFU on top of {prior.source}; "
-    return replace(
-        prior,
-        constants=moved_by(prior.constants, dict(zip(DOUBTS, map(float, shifts), strict=True))),
-        covariance=tuple(map(tuple, after.tolist())),
-        evidence="measured here",
-        source=source + (f"they tell what takes longer: {moved}" if moved else "they tell no doubt apart"),
-        rows=len(steps),
-        fitted=tuple({constant for name in learned for constant in DOUBTS[name]}),
-    )
+    return f"{len(steps)} measured run{'s' if len(steps) > 1 else ''} at {mfu} % MFU"
 
 
 def schema_steps(

@@ -18,7 +18,7 @@ from typing import Any
 from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator, accelerator_in
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, shared_variance
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, counted_accelerators, told_by
 from scalecurve.training.answers.measured_layouts import Impossible, Unread, row_layouts, shards_weights, splits_model
 from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
@@ -34,9 +34,7 @@ from scalecurve.training.inputs.measured_table import (
     whole,
 )
 from scalecurve.training.inputs.stack import (
-    NORMAL_90,
     ONLY_STACKS,
-    TOLD_BY_RUNS,
     Stack,
     read_stack,
     unseen_stack,
@@ -123,9 +121,10 @@ class NextRun(JsonRecord):
     @property
     def sentence(self) -> str:
         """`time 20 steps on 64 GPUs ($3) and give them (--measured runs.csv): a factor of 1.35 becomes 1.15`."""
+        counted = counted_accelerators(self.outcome.gpus, self.outcome.unit)
         price = "" if self.usd is None else f" (${self.usd:,.0f})" if self.usd >= 1.0 else " (under $1)"
         return (
-            f"time {TIMED_STEPS} steps on {self.outcome.gpus:,} GPUs{price} and give them (--measured runs.csv): "
+            f"time {TIMED_STEPS} steps on {counted}{price} and give them (--measured runs.csv): "
             f"a factor of {math.exp(self.before):.2f} becomes {math.exp(self.after):.2f}"
         )
 
@@ -137,11 +136,8 @@ def next_run(asked: StepOutcome, runs: Iterable[StepOutcome]) -> NextRun | None:
     smaller = [run for run in some if run.gpus < asked.gpus]
     found = []
     for run in smaller or some:
-        both, own = (shared_variance(known, one.slopes, run.slopes) for one in (asked, run))
-        told = TOLD_BY_RUNS * both**2 / (own + known.run_noise)
-        left = shared_variance(known, asked.slopes, asked.slopes) - told
-        after = NORMAL_90 * math.hypot(known.within, math.sqrt(max(left, 0.0)))
-        found.append(NextRun(outcome=run, before=asked.half_width, after=after))
+        _, covariance = told_by(known.covariance, [run.slopes], [known.run_noise])
+        found.append(NextRun(outcome=run, before=asked.half_width, after=asked.half_width_by(covariance)))
     least = min((one.after for one in found), default=math.inf)
     telling = [one for one in found if one.after <= min(AS_TELLING * least, WORTH * one.before)]
     return min(telling, key=lambda one: one.outcome.gpus * one.outcome.seconds, default=None)

@@ -10,22 +10,11 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.document import (
-    Answer,
-    Block,
-    Cell,
-    Column,
-    Document,
-    FindingList,
-    JsonRecord,
-    Paragraph,
-    Result,
-    table,
-)
+from scalecurve.document import Answer, Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.curve import (
@@ -37,6 +26,7 @@ from scalecurve.training.answers.curve import (
     RunTerms,
     Use,
     best_uses,
+    between,
     build_rows,
     choose,
     compute_optimal,
@@ -51,6 +41,7 @@ from scalecurve.training.answers.evaluation import (
     Evaluation,
     StepOutcome,
     calibration_notes,
+    counted_accelerators,
     evaluate_layout,
 )
 from scalecurve.training.inputs.cluster import Cluster, ClusterLike, read_cluster
@@ -87,14 +78,7 @@ from scalecurve.training.search.search import (
     search,
     smallest_replica,
 )
-from scalecurve.units import (
-    WorkersLike,
-    format_count,
-    format_interval,
-    format_memory,
-    format_seconds,
-    seconds_alike,
-)
+from scalecurve.units import WorkersLike, format_count, format_interval, format_memory, format_seconds, seconds_alike
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
@@ -103,6 +87,7 @@ if TYPE_CHECKING:
 NOTHING_SAID = (None, "100.0%", "x1.00")  # nothing known; goodput and charge where nothing takes time or tokens
 LARGEST_P = 131_072  # where the search for the smallest P that fits or is in time ends
 WASTES_MOST = 16  # times the critical batch: no larger batch is tried where none is the largest accepted
+USUAL_LAW = "zhang"  # of the critical batch: it depends on the tokens alone
 HALF = 0.5 + 1e-9  # of the tokens: what is wasted at the critical batch
 
 
@@ -241,7 +226,7 @@ class Plan(Result):
             return (
                 f"On {row.gpus:,} {unit} train {format_count(row.optimal.parameters)} parameters: {row.optimal.words}."
             )
-        if self.strong:
+        if self.grown:
             last, fixed = self.rows[-1], self.strong[-1]
             return (
                 f"At {last.gpus:,} {unit} grow the model: {last.speedup:,.1f}x the useful work of "
@@ -255,6 +240,9 @@ class Plan(Result):
             return f"Use {row.gpus:,} {unit}: {format_count(row.outcome.tokens_per_second)} tokens/s."
         if self.chosen.short and len(self.rows) > 1:
             return f"Use {row.gpus:,} {unit}: {spent(row)}, {self.chosen.short}."
+        if 2 * row.idle >= row.gpus:
+            used = replace(row, gpus=row.outcome.gpus)  # the price of those that work
+            return f"Use {counted_accelerators(used.gpus, unit)}: {spent(used)}; of {row.gpus:,} the others stay idle."
         start = f"{'Use ' if len(self.rows) > 1 else ''}{row.gpus:,} {unit}: {spent(row)}"
         if len(self.rows) == 1 and row.doubling is not None and row.doubling < PAYS:
             half = format_seconds(row.run_seconds * row.doubling)
@@ -281,7 +269,7 @@ class Plan(Result):
     @property
     def _reasons(self) -> list[str]:
         row = self.advised
-        if self.strong:
+        if self.grown:
             last, fixed = self.rows[-1], self.strong[-1]
             return [
                 f"Useful efficiency is {100 * last.useful_efficiency:.0f} % with the model growing to "
@@ -300,14 +288,23 @@ class Plan(Result):
         return [limit, cap]
 
     @property
+    def grown(self) -> bool:
+        """Whether the model grows from one P to another."""
+        return bool(self.strong) and len(self.rows) > 1
+
+    @property
     def _next(self) -> str | None:
         if self.way_out:
             return self.way_out
+        if self.strong and not self.grown:
+            return f"a model grows from one P to another: `{self.further}`"
         if self.basis is None:
             return "`SAME --tokens 15T` gives the time and price of a run"
-        if self.cost_effective.ended and len(self.rows) > 1 and not self.choice:
-            last = self.rows[-1].gpus
-            return f"doublings still pay at {last:,}: `{self.further}`"
+        scale = self.cost_effective
+        uncharged = any(note.code == "uncharged-batch" for note in self.findings)
+        if len(self.rows) > 1 and not self.choice and not uncharged and (scale.ended or scale.peak > scale.gpus):
+            words = "still pay at" if scale.ended else "pay up to"
+            return f"doublings {words} {scale.peak:,}: `{self.further}`"
         if self.critical is None:
             return "`SAME --critical-batch zhang` says what large batches waste; so does your gradient-noise file"
         run = self.next_run
@@ -680,16 +677,19 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     caps = find_caps(task, terms, largest=request.global_batch is not None or critical is None)
     cap = min(caps.values(), key=lambda one: one.accelerators, default=None)
     halved = [counts[0] // 2] if len(counts) == 1 and counts[0] % 2 == 0 else []
-    near = sorted({*halved, *(2 * count for count in counts)} - set(counts))
-    both = best_uses(task, [*counts, *near], terms, largest=choice.largest.sequences)
-    fixed, beyond = both[: len(counts)], both[len(counts) :]
+    gaps = [] if grows else between(counts)
+    near = sorted({*halved, *(2 * count for count in counts)} - {*counts, *gaps})
+    both = best_uses(task, [*counts, *gaps, *near], terms, largest=choice.largest.sequences)
+    fixed, filled, beyond = both[: len(counts)], both[len(counts) :][: len(gaps)], both[len(counts) + len(gaps) :]
     uses = grown_uses(task, counts, terms) if grows else fixed
-    rows = build_rows(uses, terms, None if grows else cap, () if grows else beyond)
+    rows = build_rows(uses, terms, None if grows else cap, () if grows else (*filled, *beyond))
     if not rows:
         raise _nothing_fits(task, uses, choice.largest.sequences, request)
     rows = with_optimal(rows, request)
     chosen = decide(task, rows, terms, request)
-    effective = cost_effective(rows, None if grows else scale_by_batch(task, counts, terms))
+    every = sorted((*rows, *build_rows(filled, terms, cap)), key=lambda row: row.gpus)
+    swept = [row.gpus for row in rows]
+    effective = cost_effective(every, swept, None if grows else scale_by_batch(task, [*counts, *gaps], terms))
     better = unheld(task, rows, terms, cap)
     unfixed = command_of(request, global_batch=f"{choice.largest.sequences} sequences") if better else None
     return Plan(
@@ -705,8 +705,15 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         configurations=sum(use.best.tried for use in uses), basis=run_basis(terms, cluster, grows=grows),
         learning=read_learning_rate(request.learning_rate, task.seq, [row.outcome.tokens for row in rows]),
         better=better, way_out=chosen.way_out or unfixed,
-        further=command_of(request, gpus=[*(counts if grows else ()), 2 * counts[-1], 4 * counts[-1]]),
+        further=command_of(request, gpus=further_counts(counts, effective, grows=grows)),
     )  # fmt: skip
+
+
+def further_counts(counts: Sequence[int], scale: CostEffective, *, grows: bool) -> list[int]:
+    """The P to sweep next: beyond the end, or with the place between two P where doublings stop paying."""
+    if not scale.ended and not grows:
+        return sorted({*counts, scale.peak})
+    return [*(counts if grows else ()), 2 * counts[-1], 4 * counts[-1]]
 
 
 def run_basis(terms: RunTerms, cluster: Cluster, *, grows: bool) -> RunBasis | None:
@@ -863,7 +870,8 @@ def _plan_findings(
     if request.global_batch is None and not request.batch_grows and terms.critical is None:
         message = f"no batch is given: about {format_count(USUAL_TOKENS)} tokens, with which most published runs begin"
         notes.append(info("usual-batch", message, remedy="give --global-batch"))
-    notes += filter(None, (_wasted(rows), _critical_range(terms.critical), _gaps(task, uses, terms), _idle(task, rows)))
+    asked = (_wasted(rows), _uncharged(rows, terms), _critical_range(terms.critical), _gaps(task, uses, terms))
+    notes += filter(None, (*asked, _idle(task, rows)))
     return [*notes, *calibration_notes(task.stack, task.cluster, task.calibration), *_eight_times(rows, request)]
 
 
@@ -881,6 +889,25 @@ def _wasted(rows: Sequence[PlanRow]) -> Finding | None:
     return warning("wasted-tokens", message, remedy=remedy, share=worst.wasted, gpus=worst.gpus)
 
 
+def _uncharged(rows: Sequence[PlanRow], terms: RunTerms) -> Finding | None:
+    """A batch beyond any that a published law calls useful, where no critical batch charges for it."""
+    if terms.critical is not None or terms.target is None:
+        return None
+    laws = [(row, read_critical_batch(USUAL_LAW, tokens=row.raw_tokens)) for row in rows]
+    times, row, high = max(
+        ((row.outcome.tokens / law.tokens.value, row, law.tokens.high or 0.0) for row, law in laws if law),
+        key=itemgetter(0),
+    )
+    if row.outcome.tokens <= high:
+        return None
+    steps = (row.raw_tokens or 0.0) / row.outcome.tokens
+    message = (
+        f"a batch of {format_count(row.outcome.tokens)} tokens is {times:.3g} times the critical one by the "
+        f"{USUAL_LAW} law, and the run is {steps:,.0f} steps: tokens that it wastes are not charged"
+    )
+    return warning("uncharged-batch", message, remedy=f"--critical-batch {USUAL_LAW}, or a smaller --global-batch")
+
+
 def _critical_range(critical: CriticalBatch | None) -> Finding | None:
     if critical is None or not critical.tokens.has_interval:
         return None
@@ -892,14 +919,19 @@ def _critical_range(critical: CriticalBatch | None) -> Finding | None:
 
 def _gaps(task: SearchTask, uses: Sequence[Use], terms: RunTerms) -> Finding | None:
     """The P without a layout, and the batches or the P that have one."""
-    gaps = [use.gpus for use in uses if not use.best.layouts]
+    least = {use.gpus: use.best.least_bytes for use in uses if not use.best.layouts}
+    gaps = list(least)
     if not gaps:
         return None
     near = {gpus: nearest_batch(task, gpus, terms.choice.largest.sequences) for gpus in gaps}
     ways = [f"at P {gpus:,} use {count} sequences" for gpus, count in near.items() if count is not None]
     enough = next(use.gpus for use in uses if use.best.layouts)
     at = ", ".join(f"{gpus:,}" for gpus in gaps)
-    message = f"at P = {at} no layout with stages of equal depth fits and divides the batch"
+    message = f"at P = {at} no layout with stages of equal depth divides the batch"
+    needed = min((held for held in least.values() if held is not None), default=None)
+    if needed is not None:
+        usable = format_memory(task.usable_bytes)
+        message = f"at P = {at} no layout fits: the leanest needs {format_memory(needed)} of the {usable} usable"
     return warning("gaps", message, gpus=gaps, remedy="; ".join(ways) or f"it fits from {enough:,}")
 
 

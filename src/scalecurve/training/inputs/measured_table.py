@@ -19,6 +19,7 @@ from scalecurve.errors import Fault, FormatError
 from scalecurve.files import read_text
 from scalecurve.formats.headers import in_english, words_of
 from scalecurve.hardware.accelerators import accelerator_in
+from scalecurve.training.inputs.measured_log import log_row
 
 SCHEMA = ("model", "hidden", "layers", "seq", "global_batch_seqs", "tp", "pp", "accelerator", "accels", "framework")
 NEEDED = ("accelerator", "accels")
@@ -107,6 +108,8 @@ def read_table(path: Path) -> list[dict[str, str]]:
     """The rows of a file by the columns of the schema.  With semicolons a comma may be the decimal point, and a column
     of MFU up to 1 is one of shares.  What no column says may stand beside the table, or in the name of the file."""
     text = read_text(path)
+    if (run := log_row(text)) is not None:
+        return [plain_row(run)]
     try:
         tables, separator = raw_tables(text)
     except (csv.Error, ValueError, RecursionError) as problem:

@@ -108,8 +108,7 @@ class PlanRequest:
         default=None, metadata=about("bf16, fp16, fp8 or nvfp4, as far as the accelerator has it.", '"bf16"')
     )
     adapters: bool = field(
-        default=False,
-        metadata=about("Train low-rank adapters (LoRA) beside frozen weights.", "false", kind=bool),
+        default=False, metadata=about("Train low-rank adapters (LoRA) beside frozen weights.", "false", kind=bool)
     )
     max_tp: int | None = field(
         default=None, metadata=about("The largest tensor-parallel degree to try (default 64).", "64", kind=int)

@@ -40,7 +40,8 @@ DOUBTS: Mapping[str, Mapping[str, float]] = {  # between sources: what a step th
     "low precision": {"low_precision": -1.0},
     "experts": {"grouped": -1.0},
 }
-TOLD_BY_RUNS = 0.9  # of what runs of one job tell of a doubt, as much holds for other jobs of the source
+TOLD_BY_RUNS = 0.6  # of what runs of one job tell of a doubt, as much holds for other jobs of the source
+SOURCE_SPREAD = 0.12  # of everything between sources of one stack; it is more only where the stack is in doubt
 NORMAL_90 = 1.645  # standard deviations on either side that hold 90 %
 FAMILIES = (  # accelerators with the same cores
     ("a100-80gb", "a100-40gb", "a800"), ("h100", "h100-96gb", "h200", "h800", "gh200", "h20", "h200-nvl"),
@@ -302,6 +303,11 @@ def moved_by(constants: Constants, shifts: Mapping[str, Any]) -> Constants:
     return replace(constants, **{name: getattr(constants, name) * np.exp(by) for name, by in factors.items()})
 
 
+def within_peaks(constants: Constants) -> Constants:
+    """No share of a published rate is above 1."""
+    return replace(constants, **{name: min(getattr(constants, name), 1.0) for name in RATES})
+
+
 def of_no_name(
     known: StackCalibration, accelerator: Accelerator, stack: Stack, widths: Mapping[str, Any]
 ) -> StackCalibration:
@@ -345,34 +351,39 @@ def transferred(
     same_stack = [e for e in by_nearness if e["stack"] in related]
     if same_chip and same_chip[0]["stack"] == stack.name:
         same_stack.insert(0, same_chip[0])
+    met = bool(same_chip) and same_chip[0]["stack"] in related  # this accelerator under that family
+
+    def shares(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
+        return moved_shares(entry, names, accelerator, stack)
 
     values: dict[str, float] = {}
-    if same_stack:
-        values |= moved_shares(same_stack[0], SOFTWARE if same_chip else HARDWARE + SOFTWARE, accelerator, stack)
-    if same_chip:
-        values |= moved_shares(same_chip[0], HARDWARE, accelerator, stack)
-    if same_chip and same_stack and same_chip[0]["stack"] not in related:
-        sides = [[moved_shares(e, BLENDED, accelerator, stack) for e in side] for side in (same_chip, same_stack)]
-        for name in BLENDED:
-            means = [fmean(known) for side in sides if (known := [one[name] for one in side if name in one])]
-            values |= {name: fmean(means)} if means else {}
-    if stack.grouped is not None:
-        values["grouped"] = stack.grouped
-    base = prior_constants(accelerator, stack)
-    if not values:
-        source = "published ceilings and typical shares; nothing fitted"
-        covariance = prior_covariance(widths["everything"]["assumed"], widths)
-        return StackCalibration(
-            constants=base, evidence="assumed", source=source, covariance=covariance, within=widths["within"]
-        )
+    for entry in same_stack[:1]:
+        values |= shares(entry, SOFTWARE if same_chip else HARDWARE + SOFTWARE)
+    for entry in same_chip[:1]:
+        values |= shares(entry, HARDWARE)
+    if same_chip and same_stack and not met:
+        values |= halfway([[shares(e, BLENDED) for e in side] for side in (same_chip, same_stack)])
+    values |= {} if stack.grouped is None else {"grouped": stack.grouped}
     origin = " and ".join(
         dict.fromkeys(f"{e['stack']} on {e['accelerator']}" for e in (*same_chip[:1], *same_stack[:1]))
     )
+    evidence = "transferred" if values else "assumed"
+    spread = widths["everything"]["unseen" if values and stack.name == UNSEEN else evidence]
     return StackCalibration(
-        constants=replace(base, **values), evidence="transferred", within=widths["within"],
-        covariance=prior_covariance(widths["everything"]["unseen" if stack.name == UNSEEN else "transferred"], widths),
-        source=f"transferred from {origin} by ratio to published ceilings", fitted=tuple(values),
+        constants=replace(prior_constants(accelerator, stack), **values), evidence=evidence, fitted=tuple(values),
+        within=widths["within"], covariance=prior_covariance(spread, widths),
+        source=f"transferred from {origin} by ratio to published ceilings" if values
+        else "published ceilings and typical shares; nothing fitted",
     )  # fmt: skip
+
+
+def halfway(sides: Sequence[Sequence[Mapping[str, float]]]) -> dict[str, float]:
+    """Each share at the mean over the sides of its mean on a side, where a side has it."""
+    means = [
+        {name: fmean(one[name] for one in side if name in one) for name in {name for one in side for name in one}}
+        for side in sides
+    ]
+    return {name: fmean(one[name] for one in means if name in one) for name in BLENDED if any(name in m for m in means)}
 
 
 @dataclass(frozen=True, kw_only=True)

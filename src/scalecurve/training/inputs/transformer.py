@@ -240,27 +240,35 @@ class Transformer:
 
     def __post_init__(self) -> None:
         """Refuse sizes that make no model."""
-        faults = size_faults({name: getattr(self, name) for name in ("hidden", "layers", "heads", "vocab", "seq")})
-        if not faults and self.head is None and self.hidden % self.heads:
+        sizes = {name: getattr(self, name) for name in ("hidden", "layers", "heads", "vocab", "seq")}
+        faults = [*(size_faults(sizes) or self._head_faults()), *self._expert_faults()] or self._layer_faults()
+        if faults:
+            raise InputError(faults, subject=f"model {self.name}")
+
+    def _head_faults(self) -> list[Fault]:
+        """Heads that do not divide what they share."""
+        if self.head is None and self.hidden % self.heads:
             hint = "give `head`, the size of one head, if it is not hidden / heads"
-            faults.append(Fault("hidden is not a multiple of heads", "heads", f"{self.hidden} and {self.heads}", hint))
-        if not faults and self.heads % self.groups:
-            faults.append(Fault("heads is not a multiple of kv_heads", "kv_heads", f"{self.heads} and {self.groups}"))
+            return [Fault("hidden is not a multiple of heads", "heads", f"{self.hidden} and {self.heads}", hint)]
+        if self.heads % self.groups:
+            return [Fault("heads is not a multiple of kv_heads", "kv_heads", f"{self.heads} and {self.groups}")]
+        return []
+
+    def _expert_faults(self) -> list[Fault]:
+        """Sizes of experts or of latent attention of which another is missing."""
+        faults = []
         moe = [name for name in ("top_k", "expert_ffn") if getattr(self, name) is not None]
         if not self.experts and (moe or self.shared_ffn):
             hint = "give `experts` too, or leave these out"
             faults.append(Fault("MoE fields on a dense model", ", ".join(moe or ["shared_ffn"]), remedy=hint))
         elif self.experts and len(moe) < 2:
             faults.append(Fault("a MoE model needs top_k and expert_ffn", "experts", str(self.experts)))
-        elif self.experts and self.top_k and self.top_k > self.experts:
+        elif self.experts and (self.top_k or 0) > self.experts:
             faults.append(Fault("top_k is larger than experts", "top_k", str(self.top_k)))
         latent = [name for name in ("kv_rank", "rope") if getattr(self, name) is not None]
         if len(latent) == 1:
             faults.append(Fault("latent attention needs kv_rank and rope", latent[0]))
-        if not faults:
-            faults = self._layer_faults()
-        if faults:
-            raise InputError(faults, subject=f"model {self.name}")
+        return faults
 
     def _layer_faults(self) -> list[Fault]:
         """Kinds of layers that do not add up."""

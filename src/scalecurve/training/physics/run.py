@@ -113,9 +113,9 @@ class DataParallelCap(JsonRecord):
         total = f"{self.accelerators:,}"
         if self.low is not None and self.high is not None and self.low < self.high:
             total += f" ({self.low:,} to {self.high:,})"
-        several = "s" if self.accelerators_per_replica > 1 else ""
+        plural, several = ("s" if count > 1 else "" for count in (self.replicas, self.accelerators_per_replica))
         return (
-            f"Data parallelism alone ends at {self.replicas:,} replicas ({self.limited_by}, {size}); with "
+            f"Data parallelism alone ends at {self.replicas:,} replica{plural} ({self.limited_by}, {size}); with "
             f"{self.accelerators_per_replica:,} accelerator{several} each, at {total}."
         )
 

@@ -37,11 +37,11 @@ CANDIDATES = 4096  # fastest entries at each P that are compared
 EMPTY = 0.05  # share of the places of a pipeline that may be without a layer
 CRITICAL_POWER = 0.47  # critical batch ~ tokens^0.47 (Zhang et al. 2024)
 AT_ONCE = 16384  # configurations of one call, so that its arrays stay in the cache
-SLOWER = 1.1  # times the best of the scan: batches beyond are not searched whole
 UNEVEN = 0.06  # of a grown batch, by which it may be rounded down to divide well
 USUAL_TOKENS = 2**22  # of a batch that is not given: with what most published runs of 7 to 100 billion parameters begin
 NEAR_BATCHES = 6  # batches tried, nearest first
-ROUND = 64  # accelerators: a count that is no multiple of them may leave some idle
+ROUND = (8, 24, 40, 64, 80, 96, 160, 192)  # multiples of these divide well
+DIVIDES_WELL = 15  # as does a power of two times a number up to this
 MANY_REPLICAS = 64  # over which sharded states are thin enough
 MOST_OF_A_REPLICA = 8192
 FAR = 0.5  # a batch that differs by more than this share is no neighbour
@@ -76,9 +76,6 @@ COARSE = Axes(
     sharding=((0, False), (1, False), (2, False), (3, False)),
     powers_of_two=True,
 )
-SCAN = Axes(  # enough to tell which batches are worth a whole search
-    micro=(1, 2), chunks=(1, 4), modes=FULL.modes, sharding=((0, False), (1, False), (2, False), (3, False)),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,11 +127,6 @@ class SearchTask:
         return self.model.is_moe and self.stack.expert_ranks == "data"
 
     @property
-    def scan(self) -> SearchTask:
-        """The same with fewer layouts, or this one where they are few already."""
-        return self if self.axes.powers_of_two else replace(self, axes=SCAN)
-
-    @property
     def usable_bytes(self) -> float:
         return self.usable * self.cluster.accelerator.capacity
 
@@ -160,12 +152,18 @@ def splits(task: SearchTask, gpus: int, *, scarce: bool) -> list[tuple[int, int,
     able = task.stack.degrees
     stages = depths_of(task) if "pp" in able else {1}
     experts = divisors(task.model.experts) if task.model.experts and "ep" in able else (1,)
-    found = []
-    for tp in tensor_ranks(task, gpus) if "tp" in able else [1]:
-        for cp in contexts_of(task, gpus // tp, scarce=scarce) if "cp" in able else [1]:
-            for pp in stages.intersection(divisors(gpus // tp // cp)):
-                dp = gpus // (tp * cp * pp)
-                found += [(tp, pp, cp, ep, dp) for ep in experts if tp * cp * dp % ep == 0]
+    ranks = [
+        (tp, cp)
+        for tp in (tensor_ranks(task, gpus) if "tp" in able else [1])
+        for cp in (contexts_of(task, gpus // tp, scarce=scarce) if "cp" in able else [1])
+    ]
+    found = [
+        (tp, pp, cp, ep, gpus // (tp * cp * pp))
+        for tp, cp in ranks
+        for pp in stages.intersection(divisors(gpus // tp // cp))
+        for ep in experts
+        if gpus // pp % ep == 0
+    ]
     return sorted(found)
 
 
@@ -461,39 +459,33 @@ def choose_batches(
     """The best layouts at each P with the batch, in sequences up to `largest`, that reaches the target soonest.
 
     A batch B needs (1 + critical / B) times the least number of steps (McCandlish et al. 2018).  Where no critical
-    batch is known no batch is charged, and the largest that P shares well is taken; a fixed one is taken as it is.  A
-    quick scan drops what is SLOWER than the best of it; what is left is searched whole.
+    batch is known no batch is charged, and the largest that P shares well is taken; a fixed one is taken as it is.
     """
-    tried = {count: (largest,) if fixed else batches_of(count, largest) for count in gpus}
-    if critical is None:
+    shared = set(gpus) if fixed else set()
+    if critical is None and not fixed:
         even = [count for count in gpus if largest % (count // (count & -count)) == 0]
-        whole = search(task, [(count, largest) for count in even], top=top)
-        tried |= {one.gpus: (largest,) for one in whole if one.layouts}
+        shared = {one.gpus for one in search(task, [(count, largest) for count in even], top=top) if one.layouts}
+    tried = {count: (largest,) if count in shared else batches_of(count, largest) for count in gpus}
 
     def cost(one: BestLayouts) -> float:
         """Seconds to the target, up to a factor that all batches share."""
         return one.seconds * (1.0 / one.sequences if critical is None else 1.0 + critical / one.sequences)
 
-    def cheapest(task: SearchTask, factor: float, top: int = 1) -> Iterator[tuple[int, list[BestLayouts]]]:
-        """What was found at each P at up to `factor` times its least cost."""
-        found = search(task, [(count, size) for count in gpus for size in tried[count]], top=top)
-        for count in gpus:
-            here = [one for one in found if one.gpus == count]
-            least = min(map(cost, here))
-            yield count, [one for one in here if cost(one) <= factor * least]
-
-    if any(len(counts) > 1 for counts in tried.values()) and task.scan != task:
-        scanned = dict(cheapest(task.scan, SLOWER))
-        tried |= {count: tuple(one.sequences for one in near) for count, near in scanned.items()}
-    return [near[0] for _, near in cheapest(task, 1.0 + (TIE if critical is None else 0.0), top)]
+    found: dict[int, list[BestLayouts]] = {count: [] for count in gpus}
+    for one in search(task, [(count, size) for count, sizes in tried.items() for size in sizes], top=top):
+        found[one.gpus].append(one)
+    near = 1.0 + TIE if critical is None else 1.0
+    least = {count: min(map(cost, here)) for count, here in found.items()}
+    return [next(one for one in found[count] if cost(one) <= near * least[count]) for count in gpus]
 
 
 def idle_counts(gpus: int) -> list[int]:
-    """Counts that P accelerators may use while the others stay idle, largest first: whole nodes by the dozen, and every
-    power of two below P."""
-    powers = [1 << power for power in reversed(range(gpus.bit_length())) if 1 << power < gpus]
-    whole = gpus // ROUND * ROUND
-    return [whole, *powers] if powers and powers[0] < whole < gpus else powers
+    """Counts that P accelerators may use while the others stay idle, largest first: every power of two below P, and for
+    a P that divides badly itself the next below it that divides well."""
+    counts = {1 << power for power in range(gpus.bit_length())}
+    if gpus // (gpus & -gpus) > DIVIDES_WELL:
+        counts |= {gpus // size * size for size in ROUND}
+    return sorted((count for count in counts if 0 < count < gpus), reverse=True)
 
 
 @dataclass(frozen=True)

@@ -84,3 +84,22 @@ def test_a_run_faster_than_the_peak_is_no_anchor() -> None:
     assert calibrate(
         [row | {"step_seconds": "40"}], model="llama3-70b", cluster="h100-ib400", stack="megatron-core"
     ).fitted
+
+
+def test_a_run_faster_than_any_leaves_no_share_above_the_peak_and_is_doubted():
+    rows = [{"tp": 8, "pp": 4, "micro_batch": 1, "gpus": 256, "global_batch": 1024, "seq": 4096, "step_seconds": 9.81}]
+    job = {"model": "llama3-70b", "cluster": "h100-ib400", "stack": None}
+    known = calibrate(rows, **job)
+    assert max(known.constants.matmul, known.constants.memory, known.constants.inner, known.constants.outer) <= 1.0
+    assert "check its batch and step_seconds" in known.source
+    usual = calibrate([rows[0] | {"step_seconds": 17.0}], **job)
+    assert "check its batch" not in usual.source
+
+
+def test_an_own_run_of_an_unnamed_stack_tells_which_stack_it_is():
+    """What is left in doubt is what differs between sources of one stack, not between stacks."""
+    row = {"tp": 8, "pp": 4, "micro_batch": 1, "gpus": 256, "global_batch": 1024, "seq": 4096, "step_seconds": 17.0}
+    named, unnamed = (
+        calibrate([row], model="llama3-70b", cluster="h100-ib400", stack=stack) for stack in ("megatron-core", None)
+    )
+    assert unnamed.half_width < 1.35 * named.half_width

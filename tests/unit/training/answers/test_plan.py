@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import shlex
 
@@ -599,3 +600,76 @@ def test_adapters_need_less_time_memory_and_flop_than_the_whole_model():
 def test_a_safe_deadline_is_not_called_certain():
     plan = plan_training("llama3-8b", "h100", gpus=[64, 128], batch="1Mi", seq=8192, deadline="300d")
     assert "(chance above 99 %)" in plan.answer.decision
+
+
+def test_the_cost_effective_scale_may_lie_between_two_swept_counts():
+    """A sparse sweep names the doublings that it leaves out, and advises the last count below the place."""
+    job = {"model": "llama3-8b", "cluster": "h100-ib400", "batch": "16Mi", "critical_batch": "zhang", "seq": 8192}
+    sparse, dense = (plan_training(**job, gpus=gpus) for gpus in ([96, 12288], "96..12288"))
+    assert sparse.cost_effective.peak == dense.cost_effective.peak == dense.cost_effective_gpus
+    assert 96 < sparse.cost_effective.peak < 12288
+    assert sparse.cost_effective_gpus == sparse.advised.gpus == 96
+    assert f"doublings pay up to {dense.cost_effective_gpus:,}" in sparse.answer.next
+    assert str(dense.cost_effective_gpus) in sparse.answer.next.split("--gpus")[1]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"model": "llama3-70b", "cluster": "mi300x", "batch": "8Mi", "critical_batch": "4Mi"},
+        {"model": "qwen3-30b-a3b", "cluster": "b200", "critical_batch": "zhang"},
+        {"model": "llama3.2-1b", "cluster": "a100-80gb", "critical_batch": "zhang", "seq": 2048},
+    ],
+)
+def test_the_advised_count_gets_most_for_a_fair_price(job):
+    """Of the doublings of a sweep: W / P^log2(1.7), by the rows that are printed."""
+    plan = plan_training(**job, gpus="16..2048")
+    best = max(plan.rows, key=lambda row: row.useful_work / row.gpus ** math.log2(1.7))
+    assert plan.cost_effective_gpus == best.gpus
+    if best.next_doubling is not None and best.gpus < 2048:
+        assert best.next_doubling < 1.7
+
+
+def test_a_batch_that_nobody_charges_is_named_where_it_is_beyond_any_law():
+    """160B tokens in batches of 1Gi are 150 steps."""
+    job = {"model": "llama3-8b", "cluster": "h100-ib400", "gpus": [64, 1024], "seq": 8192}
+    plan = plan_training(**job, batch="1Gi")
+    [note] = [note for note in plan.findings if note.code == "uncharged-batch"]
+    assert "150 steps" in note.message
+    assert "--critical-batch" in plan.answer.next
+    for settled in ({"batch": "4Mi"}, {"batch": "1Gi", "critical_batch": "zhang"}):
+        assert "uncharged-batch" not in {note.code for note in plan_training(**job, **settled).findings}
+
+
+def test_units_are_counted_as_people_do():
+    alone = plan_training("llama3.2-1b", "h100", gpus="1..8", batch="1Mi", critical_batch="zhang", seq=2048)
+    assert "on 1 GPU " in alone.next_run.sentence
+    tpu = plan_training("llama3-8b", "tpu-v5e", gpus=[16, 32], batch="1Mi", critical_batch="zhang")
+    assert "on 16 TPUs " in tpu.next_run.sentence
+
+
+def test_a_deadline_holds_where_the_objective_has_no_price():
+    job = {"model": "llama3-8b", "cluster": "gaudi2", "gpus": "8..512", "batch": "4Mi", "seq": 8192}
+    plan = plan_training(**job, objective="cost", deadline="20d")
+    assert plan.basis.usd_per_gpu_hour is None
+    assert plan.advised.run_seconds <= 20 * 86400
+    assert "no-price" in {note.code for note in plan.findings}
+    assert plan_training(**job, budget="1M", deadline="20d").chosen_gpus == plan.chosen_gpus
+
+
+def test_one_count_grows_no_model_and_the_answer_says_what_would():
+    plan = plan_training("llama3-8b", "h100", gpus=[64], batch="4Mi", seq=8192, weak=True)
+    assert plan.answer.decision.startswith("64 GPUs: ")
+    assert "--gpus 64,128,256" in plan.answer.next
+
+
+def test_accelerators_without_work_are_not_advised():
+    """A batch of one sequence on many: the first line names those that work, and their price."""
+    plan = plan_training("gemma3-4b", "h100", gpus=[512, 1024], batch="1 sequences", critical_batch="4Mi", seq=8192)
+    row = plan.advised
+    assert row.idle >= row.gpus / 2
+    alone = plan_training(
+        "gemma3-4b", "h100", gpus=[row.outcome.gpus], batch="1 sequences", critical_batch="4Mi", seq=8192
+    )
+    assert plan.answer.decision.startswith(f"Use {row.outcome.gpus} GPU")
+    assert plan.answer.decision.split(": ")[1].split(";")[0] == alone.answer.decision.split(": ")[1].split(";")[0]
