@@ -8,8 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
-from typing import Any, Self
+from typing import Any
 
 from scalecurve.document import MEASURE_NEXT, Answer, Block, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
@@ -47,12 +46,12 @@ class LawRow:
         extra = {"work": self.work, "largest_serial": self.largest_serial}
         return row | {name: value for name, value in extra.items() if value is not None}
 
-    def cells(self) -> list[str | None]:
+    def cells(self, with_work: bool, with_share: bool) -> list[str | None]:
         """The row as printed."""
         ratios = [None if value is None else _cell(value) for value in (self.time, self.speedup, self.efficiency)]
-        work = None if self.work is None else f"{self.work:.4g}"
-        share = None if self.largest_serial is None else f"{self.largest_serial:.6f}"
-        return [str(self.k), *ratios, work, share]
+        work = [None if self.work is None else f"{self.work:.4g}"] if with_work else []
+        share = [None if self.largest_serial is None else f"{self.largest_serial:.6f}"] if with_share else []
+        return [str(self.k), *ratios, *work, *share]
 
 
 @dataclass(frozen=True)
@@ -90,26 +89,32 @@ class LawCase:
             "answers": {answer.name: answer.value for answer in self.answers},
         }
 
+    def with_largest_serial(self, efficiency: float) -> LawCase:
+        """The case with the largest serial share that keeps this efficiency at each K."""
+        kept = (replace(row, largest_serial=amdahl.serial_for(efficiency, row.k)) for row in self.rows)
+        return replace(self, rows=tuple(kept))
+
     def summary(self, labels: Sequence[str]) -> list[str | None]:
         """The case as one row: regime, parameters, and its answers under these labels."""
         texts = {answer.label: answer.text for answer in self.answers}
         return [self.regime, *map(_number, self.parameters.values()), *map(texts.get, labels)]
-
-    def with_largest_serial(self, efficiency: float) -> Self:
-        """The case with the largest serial share that keeps this efficiency, in every row."""
-        rows = (replace(row, largest_serial=amdahl.serial_for(efficiency, row.k)) for row in self.rows)
-        return replace(self, rows=tuple(rows))
 
     def blocks(self) -> list[Block]:
         """The formula, the table and the answers."""
         title = self.title + (f", {self.regime} scaling" if self.regime else "")
         blocks: list[Block] = [Paragraph(f"{title}: {self.formula}" + (f"; {self.label}" if self.label else ""))]
         if self.rows:
-            heads = ["K", "T(K)", "S(K)", "E(K)", "work", "largest serial"]
-            shown = [True] * 4 + [any(row.work is not None for row in self.rows)]
-            shown.append(any(row.largest_serial is not None for row in self.rows))
-            rows = [list(compress(row.cells(), shown)) for row in self.rows]
-            blocks.append(table(list(compress(heads, shown)), rows))
+            with_work = any(row.work is not None for row in self.rows)
+            with_share = any(row.largest_serial is not None for row in self.rows)
+            heads = [
+                "K",
+                "T(K)",
+                "S(K)",
+                "E(K)",
+                *(["work"] if with_work else []),
+                *(["largest serial"] if with_share else []),
+            ]
+            blocks.append(table(heads, [row.cells(with_work, with_share) for row in self.rows]))
         if self.answers:
             blocks.append(Paragraph("\n".join(f"{answer.label}: {answer.text}" for answer in self.answers)))
         return blocks
@@ -244,10 +249,10 @@ def law_table(
     law = law_named(name)
     if name == "amdahl" and serial_for_efficiency is not None and "serial" not in options:
         return _largest_serial(counts, serial_for_efficiency)
-    cases = [case for each in _regimes(law, regime) for case in _cases(each, counts, options, below)]
+    cases = tuple(case for each in _regimes(law, regime) for case in _cases(each, counts, options, below))
     if serial_for_efficiency is not None:
-        cases = [case.with_largest_serial(serial_for_efficiency) for case in cases]
-    return LawTable(law=name.removesuffix("-weak"), cases=tuple(cases))
+        cases = tuple(case.with_largest_serial(serial_for_efficiency) for case in cases)
+    return LawTable(law=name.removesuffix("-weak"), cases=cases)
 
 
 def _regimes(law: Law, regime: str | None) -> list[Law]:

@@ -22,7 +22,7 @@ def test_several_values_give_a_case_each() -> None:
     table = law_table("logcomm", np.array([1, 2, 4]), serial=[0.05, 0.1], comm=[0.01, 0.02], regime="both")
     assert len(table.cases) == 8
     assert len(table.records()) == 24
-    assert "8 parameter sets" in repr(table)
+    assert "4 parameter sets" in repr(table)  # of each regime
     with pytest.raises(InputError, match="too many combinations"):
         law_table("usl", 4, contention=np.linspace(0, 0.5, 20), coherency=np.linspace(0, 0.1, 20))
 

@@ -30,7 +30,7 @@ def test_a_formula_is_computed_shown_and_never_run_as_code() -> None:
 
 
 def test_every_term_is_finite_and_the_overheads_share_one() -> None:
-    places = {"first": 1.0, "inner": 2.0}
+    places = {"first": 1.0, "inner": 2.0, "between": 2.5}
     for term in TERMS:
         assert np.all(np.isfinite(formula(term.formula)(K=K, P=1 / K, **places))), term.name
     assert sum(OVERHEADS.values()) == pytest.approx(1)
