@@ -195,10 +195,7 @@ def _table(block: Table, screen: Screen) -> Iterator[str]:
     """The lines of a table that fits: headers wrapped, the least needed columns dropped, text wrapped, or continued."""
     grid = [[one_line(cell.text) for cell in row] for row in block.rows]
     heads = [one_line(column.header) for column in block.columns]
-    contents = [max((cells(row[i]) for row in grid), default=0) for i in range(len(heads))]
-    natural = [max(cells(head), content) for head, content in zip(heads, contents, strict=True)]
-    words = [max(map(cells, [*head.split(), ""])) for head in heads]
-    least = [max(word, content) for word, content in zip(words, contents, strict=True)]
+    natural, words, least = _widths(heads, grid)
     shown, dropped = _shown(block, least, screen)
     for place in (i for i in shown if block.columns[i].align == "left"):
         least[place] = max(words[place], min(least[place], LEAST_WRAPPED))
@@ -214,6 +211,14 @@ def _table(block: Table, screen: Screen) -> Iterator[str]:
         names = ", ".join(block.columns[i].meaning or heads[i] for i in dropped)
         left = f"(left out at {screen.width} columns: {names})"
         yield from (screen.paint(line, "muted") for line in _prose(left, screen))
+
+
+def _widths(heads: Sequence[str], grid: Sequence[Sequence[str]]) -> tuple[list[int], list[int], list[int]]:
+    """Of every column: the width of its longest text, of the longest word of its header, and the least it can have."""
+    contents = [max((cells(row[i]) for row in grid), default=0) for i in range(len(heads))]
+    words = [max(map(cells, [*head.split(), ""])) for head in heads]
+    natural = list(map(max, map(cells, heads), contents))
+    return natural, words, list(map(max, words, contents))
 
 
 def _shown(block: Table, least: Sequence[int], screen: Screen) -> tuple[list[int], list[int]]:
