@@ -48,9 +48,10 @@ TYPED: ContextVar[tuple[str | None, str | None]] = ContextVar("typed", default=(
 None where one command shows the answers of several."""
 COMMAND = re.compile(r"`?scalecurve [^;`]*")
 KEYWORDS = (
-    "against at baseline-k budget critical-batch deadline expected-seconds fleet gpus history jobs k-column "
-    "k-from k-unit level max-repeats min-efficiency node-size precision price quantity regime series "
-    "statistic threshold tokens unit value-column work-per-job workers"
+    "against at baseline-k budget cores critical-batch deadline expected-seconds fleet gate gpus history hold jobs "
+    "k-column k-from k-unit largest level max-repeats min-efficiency node-size per-node precision predict price "
+    "quantity rates regime run-seconds runs seq series speedup speedups statistic threshold tokens unit value-column "
+    "work-per-job workers"
 )
 """The options that are keywords of a verb too; other programs have options of their own."""
 OPTION = re.compile(rf"--({KEYWORDS.replace(' ', '|')})\b(?!-)(?: (?=[\d\"'{{\[]))?")
@@ -64,7 +65,8 @@ def spelled(text: str) -> str:
     if ON_COMMAND_LINE.get() or "--" not in text:
         return text
     text = re.sub(r"--extrapolate\b", "extrapolate=True", text)
-    text = re.sub(r"--(regime|setup|growth) (strong|weak|included|excluded|log|linear)", r"\1='\2'", text)
+    words = "strong|weak|included|excluded|log|linear|both|time|efficiency"
+    text = re.sub(rf"--(regime|setup|growth|gate) ({words})", r"\1='\2'", text)
     pieces, end = [], 0
     for command in COMMAND.finditer(text):
         pieces += [_as_keywords(text[end : command.start()]), command[0]]

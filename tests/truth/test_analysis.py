@@ -10,6 +10,7 @@ import pytest
 from scalecurve.analysis import tabulate
 from scalecurve.analysis.curve import Curve, curve_of, log_ratio
 from scalecurve.analysis.merging import merge
+from scalecurve.analysis.sessions import _trimmed_share, shift_of_history
 from scalecurve.study import Study, Treatment
 
 
@@ -54,3 +55,37 @@ def test_a_k_noisier_than_the_others_has_no_outliers() -> None:
         alarms += any(finding.code == "outliers" for finding in table.findings)
 
     assert alarms <= 6
+
+
+def test_a_history_of_sessions_gives_back_the_shifts_that_made_it() -> None:
+    """Sessions that move all K by 5 %, and K = 8 by 3 % besides; runs whose means vary by 0.2 %."""
+    rng, workers = np.random.default_rng(3), (1, 2, 4, 8)
+    logs = 0.05 * rng.standard_normal((400, 1)) + 0.002 * rng.standard_normal((400, 4))
+    logs[:, 3] += 0.03 * rng.standard_normal(400)
+    noise = np.full((400, 4), 0.002**2)
+    found = shift_of_history(workers, logs, noise)
+
+    assert found is not None
+    assert found.common == pytest.approx(0.05, rel=0.1)
+    assert found.own is not None
+    assert found.own[8] == pytest.approx(0.03, rel=0.15)
+    assert max(found.own[k] for k in (1, 2, 4)) < 0.006
+    alone = shift_of_history((8,), logs[:, 3:], noise[:, 3:])
+    assert alone is not None
+    assert (alone.common, alone.own) == (pytest.approx(np.hypot(0.05, 0.03), rel=0.1), {})
+
+
+@pytest.mark.parametrize(("sessions", "known"), [(7, False), (8, True)])
+def test_a_history_counts_from_eight_sessions_on(sessions: int, known: bool) -> None:
+    logs = 0.05 * np.random.default_rng(1).standard_normal((sessions, 2))
+
+    assert (shift_of_history((1, 2), logs, np.zeros_like(logs)) is not None) is known
+
+
+@pytest.mark.parametrize("count", [15, 30])
+def test_the_mean_without_the_largest_square_against_simulation(count: int) -> None:
+    squares = np.sort(np.random.default_rng(2).standard_normal((40_000, count)) ** 2, axis=1)
+
+    assert _trimmed_share(count) == pytest.approx(
+        squares[:, :-1].mean(), rel=0.08
+    )  # rather less: shifts are not called too small

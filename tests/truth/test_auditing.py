@@ -171,3 +171,16 @@ def test_times_read_as_rates_are_noticed_only_where_the_speedups_say_so() -> Non
     assert told("seconds", {k: 1000 / t for k, t in times.items()})
     assert not told("seconds", times)
     assert not told("rate", {k: 1000 / t for k, t in times.items()})
+
+
+def test_limits_of_rules_by_claims_that_lie_on_them() -> None:
+    def told(points: list[dict[str, object]], code: str) -> str:
+        return codes({"regime": "strong", "points": points}).get(code, "")
+
+    flat = [{"k": 1, "seconds": 1000.0}] + [{"k": k, "seconds": 1000 / (0.8 * k)} for k in (16, 32, 64)]
+    assert "from K = 16 to K = 64" in told(flat, "unmarked-extrapolation")  # four times the K is enough
+    exact = [{"k": k, "seconds": 100.0 / k, "std": 1e-4 / k} for k in (1, 2, 4)]
+    assert told([point | {"n": 2} for point in exact], "superhuman-precision")
+    assert not told([point | {"n": 1} for point in exact], "superhuman-precision")
+    tied = [{"k": k, "seconds": t} for k, t in {1: 100.0, 2: 60.0, 4: 60.0, 8: 80.0}.items()]
+    assert "K = 8 is slower than K = 4" in told(tied, "slower-than-fewer")  # the larger of two equally fast ones

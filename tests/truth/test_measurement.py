@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from scalecurve.analysis import tabulate
+from scalecurve.errors import InputError
+from scalecurve.laws.roofline import Ceilings
+from scalecurve.measurement import observation
+from scalecurve.measurement.axes import turns_of
 from scalecurve.measurement.building import choose_baseline, noise_scale, sameness_findings
+from scalecurve.measurement.machine import cpu_quota
+from scalecurve.measurement.roofline_calibration import CeilingRow, MeasuredCeilings
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.starvation import _edge
 from scalecurve.study import Regime, Run, Study
 from scalecurve.study.run import RunStatus
+from tests.fakes.world import FakeMachine
 
 
 def test_warm_ups_failures_and_disturbed_runs_are_no_part_of_t1() -> None:
@@ -89,3 +99,54 @@ def test_the_noise_scale_has_the_interval_of_a_jackknife_made_by_leaving_steps_o
     assert (found.low, found.high) == pytest.approx(
         (found.value * np.exp(-error), found.value * np.exp(error)), rel=1e-3
     )
+
+
+def test_a_quota_without_a_period_is_no_limit() -> None:
+    """A control group of version 1 has both files, or neither counts."""
+    quota = {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "300000\n"}
+
+    assert cpu_quota(FakeMachine(files=quota)) is None
+    assert cpu_quota(FakeMachine(files=quota | {"/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"})) == 3.0
+
+
+def test_measured_ceilings_are_those_of_the_precision_and_the_threads() -> None:
+    few = CeilingRow(threads=1, fp32=2e9, fp64=1e9, memory=10e9)
+    many = CeilingRow(threads=4, fp32=7e9, fp64=3e9, memory=20e9)
+    found = MeasuredCeilings(rows=(few, many), method="by hand")
+
+    assert [found.ceilings(name).peak for name in ("fp32", "fp64")] == [7e9, 3e9]
+    assert found.ceilings("fp32", 1) == Ceilings(peak=2e9, bandwidths={"memory": 10e9})
+    for precision, threads in (("fp16", None), ("fp64", 2)):
+        with pytest.raises(InputError, match="not measured"):
+            found.ceilings(precision, threads)
+
+
+def test_the_energy_of_a_launch_is_what_its_counters_counted_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A counter of the package stands at 5 J before and at 47 J after; a machine without counters tells nothing."""
+
+    class Counters:
+        def __init__(self, joules: float) -> None:
+            self.joules = joules
+
+        def since(self, before: Counters) -> dict[str, float]:
+            return {"package": self.joules - before.joules}
+
+    stands = iter([5.0, 47.0])
+    monkeypatch.setattr(observation, "counts_energy", lambda: True)
+    monkeypatch.setattr(observation, "energy_now", lambda machine: Counters(next(stands)))
+    [told] = observation.Observer().facts([(1.0, [])], 0.0)
+    assert told["energy"] == {"package": 42.0}
+
+    monkeypatch.setattr(observation, "counts_energy", lambda: False)
+    [silent] = observation.Observer().facts([(1.0, [])], 0.0)
+    assert "energy" not in silent
+
+
+@pytest.mark.parametrize(("now", "left"), [(0.0, 10.0), (9.5, 0.5), (10.0, None), (11.0, None)])
+def test_a_grid_goes_on_until_its_time_is_used_up(now: float, left: float | None) -> None:
+    own = settings(max_time="10s", repeats=1)
+    world: Any = SimpleNamespace(clock=SimpleNamespace(now=lambda: 100.0 + now))
+    sweep: Any = SimpleNamespace(name="size 1", settings=own)
+    turns = [turn.max_time for _, turn in turns_of(own, [sweep], world, 100.0)]
+
+    assert turns == ([] if left is None else [pytest.approx(left)])

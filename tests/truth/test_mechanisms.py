@@ -19,11 +19,23 @@ from scalecurve.laws.network import Level, Link, Network
 from scalecurve.laws.roofline import Ceilings
 from scalecurve.laws.stragglers import lognormal_maximum
 from scalecurve.laws.tables import law_table
-from scalecurve.mechanisms import collective_cost, load_curve, place_kernels, tail_latency, training_step_cost
+from scalecurve.mechanisms import (
+    collective_cost,
+    load_curve,
+    place_kernels,
+    replicas_needed,
+    tail_latency,
+    training_step_cost,
+)
 from scalecurve.mechanisms.network_extension import extend_sweep
 from scalecurve.mechanisms.stragglers import delays_from, maximum, maximum_interval, order_statistic
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.study.message_sweep import MessageSweep, Timing
+from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs
+from scalecurve.training.inputs.cluster import cluster_preset
+from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.stack import calibration_of, read_stack
+from scalecurve.training.inputs.transformer import model_preset
 from scalecurve.training.physics.learning_rate import large_batches, needed_layer_wise
 from scalecurve.training.physics.steptime import Schedule, bubble_passes
 
@@ -355,3 +367,35 @@ def test_machine_numbers_are_written_as_people_do() -> None:
     assert "ridge 1,000 flop/byte" in ridge(1000e9)
     assert "ridge 999,999 flop/byte" in ridge(999_999e9)
     assert "ridge 1e+06 flop/byte" in ridge(1e15)
+
+
+def test_hybrid_sharding_reduces_a_shard_of_the_gradients_over_the_replicas() -> None:
+    """8 B gradients in 2 or 4 bytes; 8 ranks of a node share them, 8 nodes hold replicas: 2 x 7/8 of an eighth each."""
+    cluster, stack = cluster_preset("h100"), read_stack("torchtitan")
+    model = replace(model_preset("llama3-8b"), seq=4096)
+
+    def data_seconds(dp: int) -> float:
+        job = TrainingJob(model=model, cluster=cluster, stack=stack, layout=Layout(dp=dp, zero=3, shard=8), seq=4096)
+        [one] = evaluate_jobs([job], calibration_of(cluster.accelerator, stack))
+        return float(one.breakdown["data"])
+
+    between = data_seconds(64) - data_seconds(8)
+    wire = 2 * 7 / 8 * stack.gradient_bytes * 8e9 / 8 / cluster.accelerator.outer_rate
+    assert wire / 4 < between < 4 * wire  # what is hidden behind compute, and what a network reaches
+
+
+def test_one_odd_size_does_not_change_how_its_neighbours_grow() -> None:
+    """Five sizes whose time grows by a half with a doubling of the ranks, one of them tenfold."""
+    times = {
+        (m, p): 1e-5 * (1 if p == 8 else 10 if m == 4.0 else 1.5) for m in (1.0, 2.0, 4.0, 8.0, 16.0) for p in (8, 16)
+    }
+    timings = tuple(Timing(operation="allreduce", ranks=p, message=m, seconds=t) for (m, p), t in times.items())
+    rows = extend_sweep(MessageSweep(timings=timings), "allreduce", [32]).rows
+
+    assert [row.seconds for row in rows if row.message != 4.0] == pytest.approx([2e-5] * 4)
+
+
+def test_an_idle_replica_takes_some_time() -> None:
+    for wrong in ({"service": 0.0}, {"slo": 0.0}, {"slo_share": 1.0}, {"slo_share": 0.0}):
+        with pytest.raises(InputError, match="positive times"):
+            replicas_needed(**{"rate": 10.0, "service": 0.1, "slo": 1.0, "slo_share": 0.99} | wrong)

@@ -316,3 +316,18 @@ def test_weak_scaling_is_priced_for_the_work_of_one_worker() -> None:
     assert cost(rates, 1.0, at=[4], work_per_job=320).row(4).seconds.value == pytest.approx(20)
     each = Study.from_samples({1: [5.0], 4: [4.0]}, regime="strong", quantity="throughput_per_worker")
     assert cost(each, 1.0, at=[4], work_per_job=320).row(4).seconds.value == pytest.approx(20)
+
+
+def test_packing_is_advised_from_a_tenth_of_the_time_on_and_energy_is_printed_as_counted() -> None:
+    """Ten jobs on 10 workers: one by one 10 T(10), side by side T(1)."""
+
+    def advised(side_by_side: float) -> bool:
+        points = (point(k=1, seconds=Estimate(side_by_side)), point(k=10, seconds=Estimate(10.0)))
+        found = cost(TimeCurve(name="job", points=points, baseline_k=1), 1.0, jobs=10)
+        return any(finding.code == "pack-jobs" for finding in found.findings)
+
+    assert advised(90.0)
+    assert not advised(92.0)
+    power = Tariff(per_hour=1, energy=Energy(watts=500))
+    text = str(cost(TimeCurve(name="job", points=(point(seconds=Estimate(3600.0)),), baseline_k=4), power))
+    assert " 2 " in next(line for line in text.splitlines() if line.lstrip().startswith("4 "))  # 4 x 0.5 kW x 1 h

@@ -64,6 +64,9 @@ def test_messages_name_options_as_the_caller_does(tmp_path: Path, capsys: pytest
 def test_whole_commands_stay_commands() -> None:
     text = "use --value-column, or run `scalecurve measure --resume`"
     assert spelled(text) == "use value_column=, or run `scalecurve measure --resume`"
+    assert (
+        spelled("--gate both fails on this too; give --per-node 8") == "gate='both' fails on this too; give per_node=8"
+    )
 
 
 def test_a_fault_of_ours_is_not_a_damaged_file() -> None:
@@ -101,7 +104,9 @@ def test_tab_shows_verbs_and_nouns_only() -> None:
 
 
 def test_every_option_that_is_respelled_is_a_keyword_of_a_verb() -> None:
-    verbs = [getattr(sc, name) for name in sc.__all__ if inspect.isfunction(getattr(sc, name))]
+    places = [sc, *(getattr(sc, module) for module in sc.MODULES)]
+    every = [getattr(place, name) for place in places for name in getattr(place, "__all__", ())]
+    verbs = [verb for verb in every if inspect.isfunction(verb)]
     keywords = {name for verb in verbs for name in inspect.signature(verb).parameters}
     keywords |= set(MeasureKeywords.__annotations__)
     assert {name.replace("-", "_") for name in KEYWORDS.split()} <= keywords

@@ -166,37 +166,43 @@ def _run(arguments: list[str]) -> int:
         code = app.main(arguments, prog_name="scalecurve", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except ScalecurveError as problem:
-        return complain("\n  ".join([str(problem), *ways_out(arguments, str(problem))]), problem.exit_code)
-    except click.ClickException as problem:
-        context = problem.ctx if isinstance(problem, click.UsageError) else None
-        hint = f"\nTry '{context.command_path} --help'." if context else ""
-        return complain(problem.format_message() + hint, 2)
-    except (KeyboardInterrupt, click.Abort) as end:
-        signal = end.__cause__ or end.__context__ or end  # click wraps it; 143 after SIGTERM, 129 after SIGHUP
-        return complain(str(signal) or "interrupted", getattr(signal, "exit_code", 130))
     except BrokenPipeError:  # the reader (head, less) has gone
         discard(1)
         return 0
-    except (ArithmeticError, MemoryError, RecursionError) as problem:
-        if os.environ.get("SCALECURVE_DEBUG"):
+    except (Exception, KeyboardInterrupt) as problem:
+        if os.environ.get("SCALECURVE_DEBUG") and not isinstance(problem, EXPECTED):
             raise
-        how = "nested too deeply" if isinstance(problem, RecursionError) else "too large or too small to compute with"
-        return complain(f"an input is {how} ({type(problem).__name__}: {problem}); give another", 2)
-    except OSError as problem:
-        if os.environ.get("SCALECURVE_DEBUG"):
-            raise
-        try:
-            sys.stdout.flush()
-        except OSError:
-            discard(1)
-        what = f"{problem.filename or 'standard input or output'}: {problem.strerror or problem}"
-        return complain(f"{what}; check the path, its permissions and the free space", 2)
-    except Exception as problem:
-        if os.environ.get("SCALECURVE_DEBUG"):
-            raise
-        text = f"internal error, a fault of scalecurve and not of your input: {type(problem).__name__}: {problem}"
-        return complain(f"{text}\n{error_report(arguments)}", INTERNAL_ERROR)
+        if isinstance(problem, OSError):
+            try:
+                sys.stdout.flush()
+            except OSError:
+                discard(1)
+        return complain(*explained(problem, arguments))
+
+
+EXPECTED = (ScalecurveError, click.ClickException, click.Abort, KeyboardInterrupt)
+
+
+def explained(problem: BaseException, arguments: list[str]) -> tuple[str, int]:
+    """What to say of an error, and the exit code."""
+    match problem:
+        case ScalecurveError():
+            return "\n  ".join([str(problem), *ways_out(arguments, str(problem))]), problem.exit_code
+        case click.ClickException():
+            context = problem.ctx if isinstance(problem, click.UsageError) else None
+            return problem.format_message() + (f"\nTry '{context.command_path} --help'." if context else ""), 2
+        case KeyboardInterrupt() | click.Abort():
+            signal = problem.__cause__ or problem.__context__ or problem  # 143 after SIGTERM
+            return str(signal) or "interrupted", getattr(signal, "exit_code", 130)
+        case ArithmeticError() | MemoryError() | RecursionError():
+            is_deep = isinstance(problem, RecursionError)
+            how = "nested too deeply" if is_deep else "too large or too small to compute with"
+            return f"an input is {how} ({type(problem).__name__}: {problem}); give another", 2
+        case OSError():
+            what = f"{problem.filename or 'standard input or output'}: {problem.strerror or problem}"
+            return f"{what}; check the path, its permissions and the free space", 2
+    text = f"internal error, a fault of scalecurve and not of your input: {type(problem).__name__}: {problem}"
+    return f"{text}\n{error_report(arguments)}", INTERNAL_ERROR
 
 
 WAY_OUT = re.compile(

@@ -190,9 +190,9 @@ def study_words(given: Mapping[str, Any]) -> str | None:
         return None
     words = [str(named[-1] if isinstance(named, tuple) else named)]
     for name in READING:
-        value, option = given.get(name), f"--{name.replace('_', '-')}"
-        many = value if isinstance(value, tuple) else () if value in (None, False) else (value,)
-        words += [word for one in many for word in ([option] if one is True else [option, str(one)])]
+        value = given.get(name)
+        for one in value if isinstance(value, tuple) else filter(None, [value]):
+            words += [f"--{name.replace('_', '-')}", *([] if one is True else [str(one)])]
     return shlex.join(words)
 
 

@@ -97,7 +97,6 @@ def make_price(
         faults.append(Fault("catalog prices are per accelerator", remedy="leave out --per-node"))
     if faults:
         raise InputError(faults, subject="price")
-    money: dict[str, Any] = {name: None if amount is None else amount.amount for name, amount in amounts.items()}
     tariff = Tariff(
         per_hour=hourly.amount,
         currency=unit,
@@ -105,24 +104,29 @@ def make_price(
         minimum_seconds=given["minimum_billing"],
         step_seconds=given["billing_step"],
         setup_seconds=given["setup"],
-        spot=None
-        if money["spot_price"] is None
-        else Spot(
-            per_hour=money["spot_price"],
-            interruptions_per_hour=given["interruptions"],
-            checkpoint_every=given["checkpoint_every"],
-            checkpoint_seconds=given["checkpoint_time"],
-            restart_seconds=given["restart"],
-        ),
-        reserved=None
-        if given["reserved"] is None
-        else Reserved(units=given["reserved"], per_hour=money["reserved_price"]),
-        energy=None
-        if given["watts"] is None
-        else Energy(watts=given["watts"], per_kwh=money["kwh_price"], grams_co2_per_kwh=given["co2"], pue=given["pue"]),
         source="stated" if offer is None else offer.origin,
+        **_conditions(given, {name: None if amount is None else amount.amount for name, amount in amounts.items()}),
     )
     return tariff, () if offer is None else offer_findings(offer)
+
+
+def _conditions(given: Mapping[str, Any], money: Mapping[str, Any]) -> dict[str, Any]:
+    """What comes with a price: capacity that may be taken back, reserved machines, energy; None where not given."""
+    spot = Spot(
+        per_hour=money["spot_price"],
+        interruptions_per_hour=given["interruptions"],
+        checkpoint_every=given["checkpoint_every"],
+        checkpoint_seconds=given["checkpoint_time"],
+        restart_seconds=given["restart"],
+    ) if money["spot_price"] is not None else None  # fmt: skip
+    watts, units = given["watts"], given["reserved"]
+    return {
+        "spot": spot,
+        "reserved": None if units is None else Reserved(units=units, per_hour=money["reserved_price"]),
+        "energy": None
+        if watts is None
+        else Energy(watts=watts, per_kwh=money["kwh_price"], grams_co2_per_kwh=given["co2"], pue=given["pue"]),
+    }
 
 
 def _option(name: str) -> str:

@@ -111,45 +111,27 @@ def offer_findings(offer: Offer) -> tuple[Finding, ...]:
     return (dated, warning("price-far-below", low, price=offer.median, usual=usual))
 
 
-@dataclass(frozen=True)
-class GpuPrice:
-    """On-demand price of one accelerator for one hour, in US dollars."""
-
-    accelerator: str
-    provider: str
-    usd_per_hour: float
-    date: str
-    source: str
-
-
 @cache
-def gpu_prices() -> tuple[GpuPrice, ...]:
-    """One price per accelerator and provider; far-off ones (marketplaces, list prices nobody pays) are left out."""
-    by_name: dict[str, dict[str, list[Offer]]] = {}
+def provider_prices(accelerator: str) -> dict[str, float]:
+    """Dollars per hour by provider; far-off ones (marketplaces, list prices nobody pays) are left out."""
+    written = {name for name, ours in ACCELERATOR_NAMES.items() if ours == accelerator}
+    asked: dict[str, list[float]] = {}
     for offer in offers():
-        if offer.accelerator in ACCELERATOR_NAMES:
-            by_name.setdefault(ACCELERATOR_NAMES[offer.accelerator], {}).setdefault(offer.provider, []).append(offer)
-    usual: list[GpuPrice] = []
-    for name, providers in sorted(by_name.items()):
-        prices = {provider: median(offer.median for offer in listed) for provider, listed in sorted(providers.items())}
-        middle = median(prices.values())
-        usual += [
-            GpuPrice(name, provider, price, providers[provider][0].date, providers[provider][0].source)
-            for provider, price in prices.items()
-            if middle / FAR_OFF <= price <= middle * FAR_OFF
-        ]
-    return tuple(usual)
+        if offer.accelerator in written:
+            asked.setdefault(offer.provider, []).append(offer.median)
+    prices = {provider: median(listed) for provider, listed in sorted(asked.items())}
+    middle = median(prices.values()) if prices else 0.0
+    return {name: price for name, price in prices.items() if middle / FAR_OFF <= price <= middle * FAR_OFF}
 
 
-def gpu_price(accelerator: str) -> GpuPrice | None:
-    """The median over providers of an accelerator-hour; None where no list has this accelerator."""
+def gpu_price(accelerator: str) -> tuple[float, str] | None:
+    """Dollars for an accelerator-hour, the median over providers, and their source; None where no list has it."""
     name = PRICED_AS.get(accelerator, accelerator)
-    listed = [price for price in gpu_prices() if price.accelerator == name]
-    if not listed:
+    prices = provider_prices(name)
+    if not prices:
         return None
-    middle = median(price.usd_per_hour for price in listed)
-    basis = f"median of {len(listed)} providers" if len(listed) > 1 else "one provider"
-    source = f"{basis}, SkyPilot catalog of {listed[0].date}"
+    basis = f"median of {len(prices)} providers" if len(prices) > 1 else "one provider"
+    source = f"{basis}, SkyPilot catalog of {offers()[0].date}"
     if name != accelerator:
         source += f"; priced as {name}, since no list has {accelerator}"
-    return GpuPrice(name, "median", middle, listed[0].date, source)
+    return median(prices.values()), source

@@ -75,7 +75,7 @@ def faults_of_programs(settings: MeasureSettings) -> list[Fault]:
     if launcher.name != "local" or launcher.wrap or launcher.prologue or settings.shell:
         return []
     commands = [settings.filled(settings.command[:1], k) for k in settings.workers]
-    commands += [candidate.command for candidate in settings.baseline.values()]
+    commands += [settings.filled(candidate.command[:1], 1) for candidate in settings.baseline.values()]
     faults = [fault_of_program(word, settings) for word in dict.fromkeys(words[0] for words in commands)]
     return [fault for fault in faults if fault is not None]
 

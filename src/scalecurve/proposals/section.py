@@ -190,9 +190,9 @@ def _items(
         "machine": study.provenance.machine.get("cpu") or study.provenance.machine.get("host"),
         "software": ", ".join(list(packages)[:6]),
         "job size justified": chosen and f"K = {chosen.k}: efficiency {percent(chosen.efficiency)}",
-        "resources requested": asked and f"{asked} node-hours",
         "wall time of a run": chosen and chosen.seconds and format_seconds(chosen.seconds),
         "programming model": study.provenance.launcher,
+        "resources requested": asked and f"{asked} node-hours",
     }
     return tuple(SectionItem(name=name, text=said.get(name) or None, remedy=hint) for name, hint in REMEDIES.items())
 

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from scalecurve.document import Block, Document, FindingList, Heading, Listing, Paragraph, Table, safe_lines
+from scalecurve.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    Heading,
+    Listing,
+    Paragraph,
+    Table,
+    safe_lines,
+)
 from scalecurve.errors import one_line
+from scalecurve.findings import Finding
 
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -79,17 +92,22 @@ def markdown_block(block: Block) -> str:
             fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
             return "\n".join([fence, *safe_lines(text), fence])
         case Table():
-            rule = ["---" if column.align == "left" else "---:" for column in block.columns]
-            rows = [[markdown_text(column.header) for column in block.columns], rule]
-            rows += [[markdown_text(cell.text) for cell in row] for row in block.rows]
-            lines = [f"| {' | '.join(row)} |" for row in rows]
-            return "\n".join([markdown_text(block.caption), "", *lines] if block.caption else lines)
+            return _markdown_table(block)
         case FindingList(findings):
-            codes = [item.code.replace("`", "'") for item in findings]
-            texts = [f"- **{item.severity}** `{code}` " for item, code in zip(findings, codes, strict=True)]
-            lines = [text + markdown_text(item.message) for text, item in zip(texts, findings, strict=True)]
-            remedies = [f" *{markdown_text(item.remedy)}*" if item.remedy else "" for item in findings]
-            return "\n".join(line + remedy for line, remedy in zip(lines, remedies, strict=True))
+            return "\n".join(map(_markdown_finding, findings))
+
+
+def _markdown_table(block: Table) -> str:
+    rule = ["---" if column.align == "left" else "---:" for column in block.columns]
+    rows = [[markdown_text(cell.text) for cell in row] for row in block.rows]
+    grid = [[markdown_text(column.header) for column in block.columns], rule, *rows]
+    lines = [f"| {' | '.join(row)} |" for row in grid]
+    return "\n".join([markdown_text(block.caption), "", *lines] if block.caption else lines)
+
+
+def _markdown_finding(item: Finding) -> str:
+    code, remedy = item.code.replace("`", "'"), f" *{markdown_text(item.remedy)}*" if item.remedy else ""
+    return f"- **{item.severity}** `{code}` {markdown_text(item.message)}{remedy}"
 
 
 def to_latex(document: Document) -> str:
@@ -122,30 +140,40 @@ def latex_block(block: Block) -> str:
         case Table():
             return latex_table(block)
         case FindingList(findings):
-            items = [f"\\item \\textbf{{{item.severity}}} {latex_text(item.message)}" for item in findings]
-            remedies = [f" \\emph{{{latex_text(item.remedy)}}}" if item.remedy else "" for item in findings]
-            listed = "\n".join(item + remedy for item, remedy in zip(items, remedies, strict=True))
+            listed = "\n".join(map(_latex_finding, findings))
             return f"\\begin{{itemize}}\n{listed}\n\\end{{itemize}}" if listed else ""
+
+
+def _latex_finding(item: Finding) -> str:
+    remedy = f" \\emph{{{latex_text(item.remedy)}}}" if item.remedy else ""
+    return f"\\item \\textbf{{{item.severity}}} {latex_text(item.message)}{remedy}"
 
 
 def latex_table(block: Table) -> str:
     """A table float with booktabs rules; a wide one shrinks to the text width."""
     if not block.rows:
         return ""
-    spec = ""
-    for place, column in enumerate(block.columns):
-        is_long = max(len(row[place].text) for row in block.rows) > LONG_CELL
-        spec += "r" if column.align != "left" else "p{0.55\\linewidth}" if is_long else "l"
+    columns = zip(block.columns, zip(*block.rows, strict=True), strict=True)
+    spec = "".join(_latex_column(column, [cell.text for cell in cells]) for column, cells in columns)
     head = " & ".join(latex_text(column.header) for column in block.columns)
     lines = [rf"\begin{{tabular}}{{{spec}}}", r"\toprule", head + r" \\", r"\midrule"]
-    for row in block.rows:
-        cells = [latex_text(cell.text) for cell in row]
-        cells = [f"\\emph{{{text}}}" if cell.tone == "assumed" else text for cell, text in zip(row, cells, strict=True)]
-        lines.append(" & ".join(cells) + r" \\")
+    lines += [" & ".join(map(_latex_cell, row)) + r" \\" for row in block.rows]
     body = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
     fitted = f"\\resizebox{{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}}{{!}}{{%\n{body}}}"
     caption = f"\\caption{{{latex_text(block.caption)}}}\n" if block.caption else ""
     return f"\\begin{{table}}\n\\centering\n{caption}{fitted}\n\\end{{table}}"
+
+
+def _latex_column(column: Column, texts: Sequence[str]) -> str:
+    """Numbers stand right, words left; long ones wrap."""
+    if column.align != "left":
+        return "r"
+    return r"p{0.55\linewidth}" if max(map(len, texts)) > LONG_CELL else "l"
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = latex_text(cell.text)
+    return f"\\emph{{{text}}}" if cell.tone == "assumed" else text
 
 
 def latex_figure(file: str, alt: str) -> str:

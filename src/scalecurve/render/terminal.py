@@ -96,14 +96,7 @@ def _short(document: Document, screen: Screen, used: int) -> list[str]:
     sections = _sections(document, screen)
     room = screen.height - used - 1  # the last line
     reserved = _lines(warnings[:1]) and 1 + sum(text.count("\n") + 1 for text in warnings[:MOST_RESERVED])
-    kept: list[str] = []
-    for place, texts in enumerate(sections):
-        if place >= ALWAYS and _lines([*kept, *texts]) + reserved > room:
-            break
-        kept += texts
-        left = len(sections) - place - 1
-    else:
-        left = 0
+    kept, left = _fitting(sections, room - reserved)
     room -= _lines(kept) + 1
     shown: list[str] = []
     for text in warnings:
@@ -115,7 +108,17 @@ def _short(document: Document, screen: Screen, used: int) -> list[str]:
     rest = [f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
     more = bool(document.details) or len(findings) > len(grave)
     said = f"--verbose shows {' and '.join(rest) or 'the rest'}." if rest or more else ""
-    return [*kept, *(["\n".join(shown)] if shown else []), *([screen.paint(said, "muted")] if said else [])]
+    return [*kept, *filter(None, ["\n".join(shown), screen.paint(said, "muted")])]
+
+
+def _fitting(sections: Sequence[Sequence[str]], room: int) -> tuple[list[str], int]:
+    """The texts of the first sections, which stand in any case, and of those that fit; how many are left out."""
+    kept: list[str] = []
+    for place, texts in enumerate(sections):
+        if place >= ALWAYS and _lines([*kept, *texts]) > room:
+            return kept, len(sections) - place
+        kept += texts
+    return kept, 0
 
 
 def _sections(document: Document, screen: Screen) -> list[list[str]]:
@@ -192,15 +195,8 @@ def _table(block: Table, screen: Screen) -> Iterator[str]:
     """The lines of a table that fits: headers wrapped, the least needed columns dropped, text wrapped, or continued."""
     grid = [[one_line(cell.text) for cell in row] for row in block.rows]
     heads = [one_line(column.header) for column in block.columns]
-    contents = [max((cells(row[i]) for row in grid), default=0) for i in range(len(heads))]
-    natural = [max(cells(head), content) for head, content in zip(heads, contents, strict=True)]
-    words = [max(map(cells, [*head.split(), ""])) for head in heads]
-    least = [max(word, content) for word, content in zip(words, contents, strict=True)]
-    shown, dropped = list(range(len(heads))), []
-    for place in sorted((i for i in shown if block.columns[i].rank), key=lambda i: -block.columns[i].rank):
-        if not screen.wide and _total(least, shown) > screen.width:
-            shown.remove(place)
-            dropped.append(block.columns[place].meaning or heads[place])
+    natural, words, least = _widths(heads, grid)
+    shown, dropped = _shown(block, least, screen)
     for place in (i for i in shown if block.columns[i].align == "left"):
         least[place] = max(words[place], min(least[place], LEAST_WRAPPED))
     if screen.wide and _total(least, shown) > screen.width:
@@ -212,8 +208,27 @@ def _table(block: Table, screen: Screen) -> Iterator[str]:
         yield from ([""] if number else [])
         yield from _grid(block, grid, [min(fitted[i], most) for i in part], part, screen)
     if dropped:
-        left = f"(left out at {screen.width} columns: {', '.join(dropped)})"
+        names = ", ".join(block.columns[i].meaning or heads[i] for i in dropped)
+        left = f"(left out at {screen.width} columns: {names})"
         yield from (screen.paint(line, "muted") for line in _prose(left, screen))
+
+
+def _widths(heads: Sequence[str], grid: Sequence[Sequence[str]]) -> tuple[list[int], list[int], list[int]]:
+    """Of every column: the width of its longest text, of the longest word of its header, and the least it can have."""
+    contents = [max((cells(row[i]) for row in grid), default=0) for i in range(len(heads))]
+    words = [max(map(cells, [*head.split(), ""])) for head in heads]
+    natural = list(map(max, map(cells, heads), contents))
+    return natural, words, list(map(max, words, contents))
+
+
+def _shown(block: Table, least: Sequence[int], screen: Screen) -> tuple[list[int], list[int]]:
+    """The columns for which there is room, and those that a terminal leaves out, the highest rank first."""
+    shown, dropped = list(range(len(block.columns))), []
+    for place in sorted((i for i in shown if block.columns[i].rank), key=lambda i: -block.columns[i].rank):
+        if not screen.wide and _total(least, shown) > screen.width:
+            shown.remove(place)
+            dropped.append(place)
+    return shown, dropped
 
 
 def _squeezed(natural: Sequence[int], least: Sequence[int], shown: Sequence[int], width: int) -> list[int]:

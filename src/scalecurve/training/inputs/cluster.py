@@ -77,7 +77,7 @@ class Cluster(JsonRecord):
         from scalecurve.hardware.prices import gpu_price
 
         listed = gpu_price(self.accelerator.name)
-        return self if listed is None else self.with_price(listed.usd_per_hour, listed.source)
+        return self if listed is None else self.with_price(*listed)
 
     def dollars(self, gpus: int, seconds: float | None) -> float | None:
         """What `gpus` accelerators cost for this long; None without a price."""
