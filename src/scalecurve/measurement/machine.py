@@ -249,7 +249,7 @@ def software_facts(world: World, folder: Path | None) -> dict[str, Any]:
 
 def git_state(world: World, folder: Path) -> dict[str, Any] | None:
     """The commit, and whether files differ from it; None outside a repository."""
-    git = ["git", "-C", str(folder)]
+    git = ["git", "--no-optional-locks", "-C", str(folder)]  # killed, it would leave a lock in the repository
     code, commit = world.runner.capture([*git, "rev-parse", "HEAD"], timeout=10)
     if code != 0 or not re.fullmatch(r"[0-9a-f]{40,64}", commit.strip()):
         return None

@@ -42,9 +42,9 @@ FAILURES_ALIKE = 3
 """After so many failures in one way, and no time, the next launch would fail too."""
 LOAD_SECONDS = 1.0
 """The display reads the load this often."""
-AHEAD_SECONDS = 0.1
+AHEAD_SECONDS = 0.04
 """So many seconds of launches are made at once; a longer launch does not feel what is done between two."""
-MOST_AHEAD = 128
+MOST_AHEAD = 32
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, and how schedulers and closed terminals end a job."""
 

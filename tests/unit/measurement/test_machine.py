@@ -103,7 +103,10 @@ def test_git_state(tmp_path: Path) -> None:
     commit = "a" * 40
 
     assert git_state(World(FakeClock(), FakeRunner(), FakeMachine()), tmp_path) is None
-    found = git_state(World(FakeClock(), FakeRunner(answers={"git": (0, commit + "\n")}), FakeMachine()), tmp_path)
+    runner = FakeRunner(answers={"git": (0, commit + "\n")})
+    found = git_state(World(FakeClock(), runner, FakeMachine()), tmp_path)
+    # A git that is killed with the tool must not leave a lock in the user's repository.
+    assert all(words[1] == "--no-optional-locks" for words in runner.captured)
     assert found == {"commit": commit, "modified": True}
 
 
