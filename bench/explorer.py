@@ -1,12 +1,13 @@
 """How fast the explorer answers, in a real browser: slider to redraw in the training view, and first paint.
 
-    python bench/explorer.py [--moves 60]
+    python -m bench.explorer [--moves 60] [--record]
 
 Prints the median and 90th percentile of slider to redraw, server included, every move with a setting not asked before
 (size and batch need a new search of the planner; tokens and critical batch reuse its last),
 also as shares of one `plan` call of the same job on this machine, which holds on a busy one; the time to export a page
 with a study and the weight of the pages; and the times to the first paint of the page: from starting a cold server, and
-of the page without a server, which `scalecurve explore --export` writes.  Needs playwright and Chromium.
+of the page without a server, which `scalecurve explore --export` writes.  --record puts the figures into
+bench/reliability.json, from which docs/reliability.md is made.  Needs playwright and Chromium.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from bench.reliability import record
 
 CHROMIUM = os.environ.get("SCALECURVE_CHROMIUM", "/usr/bin/chromium")
 LIMIT_REDRAW_MS, LIMIT_P90_MS, LIMIT_EXACT_MS, LIMIT_PAINT_S, LIMIT_STATIC_S = 50.0, 120.0, 400.0, 1.5, 1.0
@@ -124,6 +127,7 @@ def redraws(browser: Any, moves: int) -> dict[str, list[float]]:
     process, address, _ = serve()
     try:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(120_000)
         page.goto(address + "#training?critical=measured")
         page.wait_for_selector("#panel-training svg")
         page.evaluate(MOVE, ["critical_tokens", 300])  # the first move may still load something
@@ -139,7 +143,7 @@ def redraws(browser: Any, moves: int) -> dict[str, list[float]]:
                 if number % 8 == 7:
                     start = time.perf_counter()
                     times["exact answer"].append(page.evaluate(RELEASE, [param]))
-                    page.wait_for_selector("#panel-weak:not(.stale)")
+                    page.wait_for_selector("#panel-weak:not(.stale)", timeout=120_000)
                     times["exact answer, both charts"].append(1000 * (time.perf_counter() - start))
         return times
     finally:
@@ -153,15 +157,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--moves", type=int, default=60)
     parser.add_argument("--page", type=Path, help="an exported page, instead of exporting one")
+    parser.add_argument("--record", action="store_true", help="put the figures into bench/reliability.json")
     given = parser.parse_args()
+    figures: dict[str, Any] = {"tried": 0, "failed": 0, "what": "Times in calls of the planner, on the same machine"}
     with sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        planned = one_plan()
+        before, moved = one_plan(), redraws(browser, given.moves)
+        planned = (before + one_plan()) / 2  # other users of the machine slow the moves and the calls alike
         print(f"one plan call: {planned:.0f} ms")
-        for param, times in redraws(browser, given.moves).items():
+        figures["one plan call in ms"] = round(planned)
+        for param, times in moved.items():
             middle, late = statistics.median(times), statistics.quantiles(times, n=10)[-1]
             first, second = (LIMIT_EXACT_MS,) * 2 if param.startswith("exact") else (LIMIT_REDRAW_MS, LIMIT_P90_MS)
             what = "after release" if param.startswith("exact") else "slider to redraw"
+            figures["tried"] += len(times)
+            figures[f"{param}: median"] = round(middle / planned, 2)
+            figures[f"{param}: 90th percentile"] = round(late / planned, 2)
             print(
                 f"{param}: {what}, median {middle:.1f} ms, 90th percentile {late:.1f} ms, "
                 f"{middle / first:.2f} and {late / second:.2f} of the limits, {middle / planned:.2f} and "
@@ -178,6 +189,8 @@ def main() -> None:
             target = given.page or export(folder, "examples/hosts/study.json")
             taken = time.perf_counter() - started
             lesson = export(folder, "--lesson").stat().st_size / 1000
+            figures |= {"export with a study": round(1000 * taken / planned), "lesson in kB": round(lesson)}
+            figures["exported page in MB"] = round(target.stat().st_size / 1e6, 2)
             print(
                 f"export with a study: {taken:.1f} s, {taken / LIMIT_EXPORT_S:.2f} of the limit, "
                 f"{1000 * taken / planned:.0f} plan calls; the page has {target.stat().st_size / 1e6:.2f} MB, "
@@ -191,6 +204,8 @@ def main() -> None:
             f"limit; first chart after {charted:.2f} s"
         )
         browser.close()
+    if given.record:
+        record("explorer, speed", figures, f"python -m bench.explorer --moves {given.moves} --record")
 
 
 if __name__ == "__main__":

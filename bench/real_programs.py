@@ -49,6 +49,7 @@ def prepare(folder: Path) -> None:
     text = " ".join(str(i * i % 7919) for i in range(2_000_000)).encode()
     (folder / "data").write_bytes(text)
     (folder / "data.small").write_bytes(text[:1_500_000])
+    (folder / "lines").write_bytes(text.replace(b" ", b"\n"))
     for name, content in TABLE["files"].items():
         (folder / name).write_text(content)
     if shutil.which("gcc"):

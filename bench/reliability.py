@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,12 +58,20 @@ def runs_of(options: argparse.Namespace) -> str:
     return f" in {len(options.sum)} runs with different seeds" if options.sum else f" --seed {options.seed}"
 
 
+def commit() -> str:
+    """The commit of the tree that was tried, with `+` where files differ from it; "" outside of a clone."""
+    described = ["git", "-C", str(RECORD.parent), "describe", "--always", "--dirty=+", "--exclude=*", "--abbrev=8"]
+    done = subprocess.run(described, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
 def record(harness: str, entry: Figures, command: str) -> None:
-    """Put the figures of a harness into bench/reliability.json, with the date and the command; the others stay."""
+    """Put the figures of a harness into bench/reliability.json, with date, commit and command; the others stay."""
     known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     known[harness] = {
         **entry,
         "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit(),
         "command": command,
         "code": code_of(harness),
     }

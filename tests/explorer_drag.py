@@ -358,8 +358,6 @@ def unlike_data(question: str, body: dict[str, Any], page: dict[str, Any], folde
     told = printed(page["commands"][0], files, folder)
     _, text, _ = command_line(page["commands"][0], files, folder, "--verbose")  # the page shows the details
     known = re.sub(r"[\s─━-]+", "", text)
-    file = re.sub(r"[\s-]+", "", f"{shlex.quote(body['name'])} --regime {body['regime']}")
-    known = known.replace(file, "")  # a terminal's next command names the file, which the page has open
     plain = (
         re.sub(r"<[^>]+>", "\n", page["html"])
         .replace("&#34;", '"')

@@ -156,12 +156,12 @@ def reliability_page() -> str:
         "",
         "A run is *stale* where the code it tried has changed since.",
         "",
-        "| harness | tried | failed | date | code | command |",
-        "|---|---|---|---|---|---|",
+        "| harness | tried | failed | date | commit | code | command |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name, entry in entries:
         code = "as now" if entry.get("code") == code_of(name) else "stale"
-        counts = f"{entry['tried']:,} | {entry['failed']:,} | {entry['date']}"
+        counts = f"{entry['tried']:,} | {entry['failed']:,} | {entry['date']} | {entry.get('commit', '-')}"
         lines.append(f"| {name} | {counts} | {code} | `{entry['command']}` |")
     for name, entry in entries:
         figures = {**entry, **entry.get("figures", {})}

@@ -62,7 +62,10 @@ def test_texts_of_an_address_never_act_in_the_page(
     ):
         page.evaluate("(hash) => { history.pushState(null, '', '#' + encodeURI(hash.slice(1))); }", hash)
         page.evaluate("() => window.dispatchEvent(new PopStateEvent('popstate'))")
-        settle(page)
+        page.wait_for_function(
+            "() => document.querySelector('#main .took:not([hidden]), #main .problem:not([hidden])')"
+        )
+        page.wait_for_function("() => (document.documentElement.dataset.asking ?? '0') === '0'")
         assert not page.evaluate(ACTED), hash
 
 

@@ -24,7 +24,6 @@ EXAMPLES = [(name, line) for name, entry in json_page.COMMANDS.items() for line 
 SAME = {  # commands that need an engine or a server answer as another one does
     "collective measure": "collective fit",
     "latency measure": "latency load",
-    "roofline torch": "roofline place",
 }
 
 

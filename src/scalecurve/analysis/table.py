@@ -480,23 +480,7 @@ def tabulate(
     [1.0, 0.96, 0.83, 0.57]
     """
     study = as_study(study, regime=regime)
-    faults = (
-        []
-        if 0 < as_number(threshold, "threshold") < 10
-        else [Fault("the threshold is a share above 0", where="threshold", value=f"{threshold:g}")]
-    )
-    faults += level_faults(level)
-    if statistic not in STATISTICS:
-        faults.append(Fault("unknown statistic", value=statistic, remedy=f"use one of {', '.join(STATISTICS)}"))
-    if interval not in INTERVALS:
-        faults.append(Fault("unknown interval", value=interval, remedy=f"use one of {', '.join(INTERVALS)}"))
-    if len(study.all_k) < 2:
-        counts = f"K = {study.all_k[0]}" if study.all_k else "none"
-        more = next((own.remedy for own in study.findings if own.code in ("unfinished", "interrupted")), None)
-        remedy = more or "measure another K"
-        faults.append(Fault("scaling needs at least two worker counts", value=counts, remedy=remedy))
-    if faults:
-        raise InputError(faults, subject=study.name)
+    _check(study, threshold, level, statistic, interval)
     basis = TableBasis.of(study, statistic)
     rows = basis.rows(threshold, level, simultaneous=simultaneous, interval=interval)
     methods = {row.efficiency.method for row in rows if row.efficiency.low is not None}
@@ -533,6 +517,24 @@ def tabulate(
             *order,
         ),
     )
+
+
+def _check(study: Study, threshold: float, level: float, statistic: str, interval: str) -> None:
+    """InputError with all that keeps a study from a table."""
+    faults = level_faults(level)
+    if not 0 < as_number(threshold, "threshold") < 10:
+        faults.append(Fault("the threshold is a share above 0", where="threshold", value=f"{threshold:g}"))
+    if statistic not in STATISTICS:
+        faults.append(Fault("unknown statistic", value=statistic, remedy=f"use one of {', '.join(STATISTICS)}"))
+    if interval not in INTERVALS:
+        faults.append(Fault("unknown interval", value=interval, remedy=f"use one of {', '.join(INTERVALS)}"))
+    if len(study.all_k) < 2:
+        counts = f"K = {study.all_k[0]}" if study.all_k else "none"
+        more = next((own.remedy for own in study.findings if own.code in ("unfinished", "interrupted")), None)
+        remedy = more or "measure another K"
+        faults.append(Fault("scaling needs at least two worker counts", value=counts, remedy=remedy))
+    if faults:
+        raise InputError(faults, subject=study.name)
 
 
 def normal_intervals(curve: Curve, level: float) -> list[Estimate]:

@@ -211,7 +211,7 @@ def ways_out(arguments: list[str], message: str) -> list[str]:
     if not {option for option, _ in offered} <= {name for parameter in known for name in parameter.opts}:
         return []
     words = [word for word in arguments if word != "-"]
-    if not offered or len(words) < len(arguments) or len({option for option, _ in offered}) > 1:
+    if not offered or "--" in words or len(words) < len(arguments) or len({option for option, _ in offered}) > 1:
         return []  # standard input is used up; several options at once are no single way
     return [f"{shlex.join(['scalecurve', *words])} {option} {value}" for option, value in list(offered)[:MOST_WAYS]]
 

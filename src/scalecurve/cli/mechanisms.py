@@ -26,7 +26,6 @@ from scalecurve.units import parse_bytes, parse_seconds
 BYTES = Parsed("size", parse_bytes)
 SIZES = Parsed("sizes", lambda text: tuple(int(parse_bytes(item)) for item in text.split(",")))
 Function = TypeVar("Function", bound=Callable[..., Any])
-SHAPE = Parsed("shape", lambda text: tuple(int(part) for part in text.lower().split("x")))
 COUNTS = Parsed("counts", lambda text: tuple(int(item) for item in text.split(",")))
 UNIT = Parsed("unit", lambda text: parse_seconds(f"1{text}"))
 FILES = click.argument("sources", metavar="FILES...", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -153,17 +152,6 @@ def roofline_measure(*, threads: tuple[int, ...], size: int, output: Output) -> 
 def roofline_place(*, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Place kernels typed by hand, or read from Nsight Compute and likwid."""
     emit_drawn(mechanisms.place_kernels(**chosen), plot, output)
-
-
-@roofline.command("torch")
-@click.argument("model")
-@click.option("--input", "shape", type=SHAPE, required=True, help="Shape of the input, such as 32x3x224x224.")
-@_machine
-def roofline_torch(*, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
-    """Count a torch model (module:model) by operator and place it."""
-    from scalecurve.measurement import place_torch_model
-
-    emit_drawn(place_torch_model(**chosen), plot, output)
 
 
 @click.command(cls=SectionedCommand)

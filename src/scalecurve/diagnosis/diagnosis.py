@@ -170,7 +170,7 @@ class Diagnosis(Result):
         if self.reason == DISTURBED:
             return f"No cause named: {self._disturbance}."
         if self.reason == LACK_OF_FIT:
-            return "No cause named: the times follow no mechanism, and no sum of two, that has a name here."
+            return f"No cause named: {next(own.message for own in self.findings if own.code == 'lack-of-fit')}."
         if self.cause == NONE:
             return f"Nothing is lost beyond the noise up to K = {self.by_k[-1].k}."
         if self.candidates[0] == NONE:
@@ -178,14 +178,17 @@ class Diagnosis(Result):
         if self.counted is not None:
             return self.counted
         lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%} of worker time is lost {at}"
-        if self.cause != UNDETERMINED:
-            probably = "" if self.probability >= SURE else f", probably ({self.probability:.0%})"
-            named = either([_said(name) for name in self.stated]) if len(self.stated) == 2 else _said(self.cause)
-            then = f", then {_said(self.second)}" if self.second else ""
-            return f"{named.capitalize()}{probably}{then}: {lost}."
-        chances = by_family({one.name: one.probability for one in self.causes})
-        named = either([f"{_said(name)} ({chances[name]:.0%})" for name in self.groups[:3]])
-        return f"{named[:1].upper()}{named[1:]}: {lost}."
+        return f"{self._named[:1].upper()}{self._named[1:]}: {lost}."
+
+    @property
+    def _named(self) -> str:
+        """What is stated, with its chance; else the groups of causes that are possible."""
+        if self.cause == UNDETERMINED:
+            chances = by_family({one.name: one.probability for one in self.causes})
+            return either([f"{_said(name)} ({chances[name]:.0%})" for name in self.groups[:3]])
+        probably = "" if self.probability >= SURE else f", probably ({self.probability:.0%})"
+        named = either([_said(name) for name in self.stated]) if len(self.stated) == 2 else _said(self.cause)
+        return f"{named}{probably}" + (f", then {_said(self.second)}" if self.second else "")
 
     @property
     def _disturbance(self) -> str:
@@ -267,18 +270,17 @@ class Diagnosis(Result):
 
     @property
     def _counts(self) -> bool:
-        """Whether shares were counted: from times alone they would show the models, not the runs."""
+        """Whether shares were counted: from times alone they are those of terms, as far as their causes are likely."""
         return self.basis not in (FROM_TIMES, FROM_THREADS)
 
     def _causes(self) -> Block:
-        heads: list[Column | str] = [Column("cause", "left"), "chance"]
-        heads += ["share of the loss", "90 %"] if self._counts else [Column("meaning", "left")]
+        last = Column("90 %") if self._counts else Column("meaning", "left")
+        heads = [Column("cause", "left"), Column("chance"), Column("share of the loss"), last]
         rows = []
         for c in self.causes:
-            if c.name in self.candidates or c.share >= SMALL_SHARE:
-                counted = (f"{c.share:.0%}", f"{c.share_low:.0%} to {c.share_high:.0%}")
-                rest = counted if self._counts else (self.meanings[c.name],)
-                rows.append((c.name, f"{min(c.probability, 0.99):.0%}", *rest))
+            if c.name in self.candidates or (c.share >= SMALL_SHARE and self.candidates[0] != NONE):
+                more = f"{c.share_low:.0%} to {c.share_high:.0%}" if self._counts else self.meanings[c.name]
+                rows.append((c.name, f"{min(c.probability, 0.99):.0%}", f"{c.share:.0%}", more))
         return table(heads, rows)
 
     def _worker_time(self) -> Block:
@@ -404,7 +406,7 @@ def diagnose(
     )
     if _is_disturbed(study, result):
         return _refused(result, DISTURBED)
-    return result if weighed.fits or verdict.cause == NONE else _refused(result, LACK_OF_FIT)
+    return result if weighed.fits or verdict.cause == NONE else _refused(result, LACK_OF_FIT, weighed.outcast)
 
 
 def _is_disturbed(study: Study, result: Diagnosis) -> bool:
@@ -459,9 +461,10 @@ def _evidence(study: Study, weighed: Weighed, extra: Extensions) -> list[str]:
 
 def _shape_sentences(study: Study, weighed: Weighed) -> list[str]:
     """What the times show, in sentences."""
-    leading = [(name, part) for name, (part, _) in weighed.terms.items() if part >= 0.15][:3]
+    leading = [(name, weighed.parts[name]) for name in weighed.terms if weighed.parts[name] >= 0.15][:3]
     words = [f"{name} ({part:.0%})" for name, part in leading]
-    joined = " and ".join(words) if evidence_in_times.CONSTANT in dict(leading) else either(words) if words else ""
+    is_sum = len(words) == 2 and evidence_in_times.CONSTANT in dict(leading)
+    joined = " and ".join(words) if is_sum else either(words) if words else ""
     shape = f"The loss grows as {joined}" if words else "No term stands out in the loss"
     spreads = {k: float(v.std(ddof=1) / v.mean()) for k, v in times_by_k(study).items() if len(v) > 1}
     if spreads:
@@ -494,7 +497,7 @@ def _findings(study: Study, weighed: Weighed, candidates: tuple[str, ...]) -> li
     return findings
 
 
-def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
+def _refused(judged: Diagnosis, reason: str, outcast: int | None = None) -> Diagnosis:
     """The same without a cause: every one alike, and what to do instead."""
     even = 1.0 / (len(ANSWERS) - 1)
     causes = tuple(
@@ -505,8 +508,11 @@ def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
     if reason == LACK_OF_FIT:
         message = "no sum of the terms that have a name follows these times"
         remedy = "record where each worker's time goes, and look for a K that ran elsewhere or otherwise"
-        findings = (*findings, warning("lack-of-fit", message, remedy=remedy))
         advice = WATCH_SERVER if is_load(judged.k_unit) else "record phases (scalecurve.probe), and check each K"
+        if outcast is not None:
+            message = f"K = {outcast} is slower than the K around it; without it a sum of terms follows the times"
+            advice = f"measure K = {outcast} again, and look for what differed there"
+        findings = (*findings, warning("lack-of-fit", message, remedy=remedy))
     return replace(
         judged,
         cause=UNDETERMINED,

@@ -28,6 +28,8 @@ PENALTY = 1.5  # of log likelihood, for each term that is added
 LEADING = 3.0  # power of the parts of a loss that counts mostly the largest
 NAMES = tuple(term.name for term in TERMS if term.causes)
 CONSTANT, STEP = "a constant part", "a step at one K"
+OUTCAST, FOLLOWED, LEAST_WITH_OUTCAST = 25.0, 5.0, 6  # misfits with and without one K, and K that are needed
+DIP = 0.1  # of the logarithm of efficiency: workers that are added do not make up for it
 PLACES = 4  # tried for each measured K, of a term that may begin between two
 OF_THE_SPREAD = ("spread", "spread grows", "slow runs")  # which say nothing where other programs disturbed the runs
 
@@ -205,6 +207,19 @@ def _fits(points: Points, *, weak: bool) -> Iterator[tuple[float, dict[str, floa
             own = [names[j - 1] for j in model[1:]]
             score = -0.5 * chi2 - PENALTY * len(own) - math.log(math.prod(names.count(name) for name in own))
             yield score, dict(zip(own, lost, strict=True)), float(chi2) / max(len(points.k) - len(model), 1)
+
+
+def outcast(times: Mapping[int, FloatArray], *, weak: bool) -> int | None:
+    """The inner K that costs more than its larger neighbour, and without which a sum of terms follows the times; None
+    where one follows all, or no single K is the reason."""
+    points = points_of(times)
+    cost = points.mean + (0.0 if weak else np.log(points.k))
+    dips = np.flatnonzero(cost[1:-1] - np.maximum(cost[:-2], cost[2:]) > DIP) + 1
+    if len(times) < LEAST_WITH_OUTCAST or len(dips) != 1 or loss_by_term(points, weak=weak).misfit < OUTCAST:
+        return None
+    k = int(points.k[dips[0]])
+    rest = points_of({own: values for own, values in times.items() if own != k})
+    return k if loss_by_term(rest, weak=weak).misfit < FOLLOWED else None
 
 
 def off_by(times: Mapping[int, FloatArray], *, weak: bool) -> float:

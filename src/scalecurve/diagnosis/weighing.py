@@ -35,6 +35,7 @@ FROM_TIMES, FROM_PHASES, FROM_OWN_TIMES = "samples of T(K) only", "phases of eve
 FROM_THREADS = "T(K) and the states of the threads"
 MACHINES = re.compile(r"node|host|machine|instance|server", re.IGNORECASE)
 THREADS = re.compile(r"thread|core", re.IGNORECASE)
+MOST_SHARED = 128  # threads or cores of one process: what counts more cores counts those of many processes
 APART, SHARED, LOAD, UNKNOWN = "a machine each", "one process", "clients", "unknown"
 IMPOSSIBLE = -2.5  # log odds of a cause that the placement leaves no room for: a shared machine, or messages
 MISFIT, OFF = 25.0, 0.25  # chi-square over degrees of freedom, and distance (strong), from which nothing is named
@@ -50,7 +51,7 @@ class Weighed:
     """The evidence of one study before the answer: its numbers, where the workers are, and what is shown beside them.
 
     `parts` are those of the loss by term of the times, `shifts` log odds that measurements beside the study add; `fits`
-    says that some sum of terms follows the times.
+    says that some sum of terms follows the times, and `outcast` is the one K that none follows.
     """
 
     record: str
@@ -61,6 +62,7 @@ class Weighed:
     placed: str = UNKNOWN
     counted: Accounting | ThreadLoss | None = None
     fits: bool = True
+    outcast: int | None = None
     shifts: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -134,7 +136,7 @@ def placement_of(study: Study) -> str:
     spread = bool(placed) and all(len(own.hosts) > 1 and len(set(own.hosts)) == len(own.hosts) for own in placed[-3:])
     if spread or MACHINES.search(study.k_unit):
         return APART
-    return SHARED if THREADS.match(study.k_unit) else UNKNOWN
+    return SHARED if THREADS.match(study.k_unit) and study.all_k[-1] <= MOST_SHARED else UNKNOWN
 
 
 def weigh(study: Study, shifts: Mapping[str, float]) -> Weighed:
@@ -160,6 +162,7 @@ def weigh(study: Study, shifts: Mapping[str, float]) -> Weighed:
     if any(finding.code == "disturbed" for finding in study.findings):
         numbers |= dict.fromkeys(evidence_in_times.OF_THE_SPREAD, 0.0)
     threads = thread_loss(study, weak=weak)
+    alone = evidence_in_times.outcast(times, weak=weak)
     strange = 10.0 ** numbers["misfit"] > MISFIT and len(times) > 3
     # Strong curves that no sum follows closely are named as rightly as others with every simulator left out.
     strange = strange and (weak or evidence_in_times.off_by(times, weak=weak) > OFF)
@@ -171,7 +174,8 @@ def weigh(study: Study, shifts: Mapping[str, float]) -> Weighed:
         known=repeats,
         placed=placement_of(study),
         counted=threads,
-        fits=not strange,
+        fits=not strange and alone is None,
+        outcast=alone,
         shifts=shifts,
     )
 

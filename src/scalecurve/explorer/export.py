@@ -213,6 +213,7 @@ def bundle(root: str = "app.js") -> str:
 
     add(root)
     script = '"use strict";\nconst modules = {};\n' + "\n".join(made.values())
+    script = script.encode("ascii", "backslashreplace").decode()  # its digest is the same in a page of any encoding
     if "</script" in script:
         raise ValueError("a module would end the script of the page")
     return script

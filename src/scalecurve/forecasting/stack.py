@@ -57,19 +57,12 @@ FEATURES = (
     "halfway", "starts beyond 1", "is a time",
     "device rate", "server load", "threads", "clients", "gpus", "nodes", "ranks",
 )  # fmt: skip
-SLOPE, MISFIT, SPREAD, POINTS, AHEAD, TRUST, IS_TIME, DEVICE, LOAD, THREADS, CLIENTS, NODES = (
-    0,
-    4,
-    6,
-    8,
-    10,
-    11,
-    15,
-    16,
-    17,
-    18,
-    19,
-    21,
+SLOPE, MISFIT, SPREAD, POINTS, AHEAD, TRUST = map(
+    FEATURES.index,
+    ("last slope", "local misfit", "ln spread of experts", "ln points", "doublings ahead", "trust in a law"),
+)
+IS_TIME, DEVICE, LOAD, THREADS, CLIENTS, NODES = map(
+    FEATURES.index, ("is a time", "device rate", "server load", "threads", "clients", "nodes")
 )
 OCTAVES = 7
 

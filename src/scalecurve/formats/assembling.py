@@ -133,17 +133,7 @@ def _shared(
     """What all files say alike, with the quantity of the chosen curve; what they say differently is dropped."""
     readings = [file.reading for file in files]
     first, source = readings[0], files[0].detection.source
-    good = [item.point for item in curve if item.point.status is RunStatus.OK]
-    if not good:
-        raise InputError(Fault("no run succeeded", remedy="a study needs at least one observation"))
-    quantity = _only(point.quantity for point in good)
-    unit = _only(point.unit for point in good)
-    if options.quantity not in (None, quantity):
-        quantity, unit = options.quantity, None if quantity is not None else unit
-    if quantity is None:
-        remedy = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
-        text = "the file does not say whether these are times or rates"
-        raise InputError(Fault(text, value=curve[0].point.metric, remedy=remedy))
+    quantity, unit = _quantity(options, curve)
     folders = [os.path.dirname(os.path.abspath(file.detection.source.name)) for file in files]
     fallback = source.stem if len(files) == 1 else os.path.basename(os.path.commonpath(folders)) or source.stem
     name = first.workload.name or curve[0].label or fallback
@@ -168,6 +158,21 @@ def _shared(
         missing=tuple(dict.fromkeys(clause for reading in readings for clause in reading.missing)),
         findings=tuple({item.code + item.message: item for r in readings for item in r.findings}.values()),
     )
+
+
+def _quantity(options: ReadOptions, curve: Sequence[PlacedPoint]) -> tuple[Quantity, str | None]:
+    """What the good points of a curve have in common, or what the user says they are; with their unit."""
+    good = [item.point for item in curve if item.point.status is RunStatus.OK]
+    if not good:
+        raise InputError(Fault("no run succeeded", remedy="a study needs at least one observation"))
+    quantity, unit = _only(point.quantity for point in good), _only(point.unit for point in good)
+    if options.quantity not in (None, quantity):
+        return options.quantity, None
+    if quantity is None:
+        remedy = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
+        text = "the file does not say whether these are times or rates"
+        raise InputError(Fault(text, value=curve[0].point.metric, remedy=remedy))
+    return quantity, unit
 
 
 def _only(values: Iterable[Item]) -> Item | None:

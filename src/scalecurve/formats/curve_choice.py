@@ -106,15 +106,12 @@ def _count_at(span: Span | None, text: str) -> int | None:
 
 def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
     """The field that is named for workers, or with a warning the only whole number that varies."""
-    counts: dict[str, Counts] = {}
-    for name in dict.fromkeys(name for point, _ in points for name in point.fields):
-        if all(name not in point.fields or as_count(point.fields[name]) is not None for point, _ in points):
-            counts[name] = tuple(as_count(point.fields.get(name)) for point, _ in points)
+    every = dict.fromkeys(name for point, _ in points for name in point.fields)
+    counts = {name: own for name in every if (own := _whole_numbers(points, name)) is not None}
     varying = [name for name in counts if len(set(counts[name])) > 1]
     named = [name for name in counts if worker_unit(name)]
     if named:
-        own = [name for name in named if name in varying] or named if len(named) > 1 else named
-        return _workers_by_name({name: counts[name] for name in own})
+        return _workers_by_name({name: counts[name] for name in [name for name in named if name in varying] or named})
     if len(varying) == 1:
         (name,) = varying
         text = f"K is `{name}`, the only whole number that varies; its name does not say that it counts workers"
@@ -127,6 +124,13 @@ def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
         raise InputError(Fault("several fields could be the worker count", remedy=remedy))
     remedy = f"{_fields_listed(points)}; {_pattern_for(points)}"
     raise InputError(Fault("the worker count is not in the file", remedy=remedy))
+
+
+def _whole_numbers(points: Sequence[FilePoint], name: str) -> Counts | None:
+    """A field of all points; None where it holds anything but worker counts."""
+    if any(name in point.fields and as_count(point.fields[name]) is None for point, _ in points):
+        return None
+    return tuple(as_count(point.fields.get(name)) for point, _ in points)
 
 
 def _workers_by_name(counts: dict[str, Counts]) -> WorkerCounts:
@@ -198,16 +202,11 @@ def place_points(points: Sequence[FilePoint], workers: WorkerCounts) -> list[Pla
     A parameter with several values at one K of one series is another problem, not another observation; so are other
     words in the name of the file or of the report.
     """
-    values: dict[tuple[str, str, int | None], str] = {}
-    telling: dict[str, None] = {}
     names = {source.name: words(source.name).split() for _, source in points}
     common = set.intersection(*(set(own) for own in names.values())) if names else set()
     own_words = {name: " ".join(word for word in own if word not in common) for name, own in names.items()}
     told = [_told(point, own_words[source.name], workers) for point, source in points]
-    for (point, _), fields, k in zip(points, told, workers.k, strict=True):
-        for name, value in fields.items():
-            if values.setdefault((name, point.series, k), value) != value:
-                telling[name] = None
+    telling = _telling(points, told, workers)
     placed = []
     for i, (point, source) in enumerate(points):
         k = workers.k[i]
@@ -216,6 +215,17 @@ def place_points(points: Sequence[FilePoint], workers: WorkerCounts) -> list[Pla
             parts = [name, *(_part(field, told[i][field]) for field in telling if field in told[i])]
             placed.append(PlacedPoint(k, " ".join(part for part in parts if part), point, source))
     return placed
+
+
+def _telling(points: Sequence[FilePoint], told: Sequence[dict[str, str]], workers: WorkerCounts) -> list[str]:
+    """The parameters that have several values at one K of one series."""
+    values: dict[tuple[str, str, int | None], str] = {}
+    telling: dict[str, None] = {}
+    for (point, _), fields, k in zip(points, told, workers.k, strict=True):
+        for name, value in fields.items():
+            if values.setdefault((name, point.series, k), value) != value:
+                telling[name] = None
+    return list(telling)
 
 
 def _told(point: Point, name: str, workers: WorkerCounts) -> dict[str, str]:

@@ -1,9 +1,9 @@
 """What a file is, recognised by its content and never by running, unpickling or unpacking it.
 
-To add a reader: write one small file with a `READER` in the folder of what comes out, and name it here, as in
-docs/guide/adding-a-reader.md.  Readers are asked in this order, the most particular first, and imported only where the
-file begins like JSON (`json`) or one of their `marks` occurs in its first megabyte.  Readers of study results of other
-packages (entry points of the group `scalecurve.readers`) are asked before the plain tables.
+To add a reader: write a row of readers.toml, or one small file with a `READER` in the folder of what comes out, and
+name it here, as in docs/guide/adding-a-reader.md.  Readers are asked in this order, the most particular first, and
+imported only where the file begins like JSON (`json`) or one of their `marks` occurs in its first megabyte.  Readers of
+study results of other packages (entry points of the group `scalecurve.readers`) are asked before the plain tables.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True)
 class ReaderEntry:
-    """Where a reader is, below `scalecurve.formats`, and for which files it is worth importing."""
+    """Where a reader is, below `scalecurve.formats`, and for which files it is worth importing.
+
+    A name in small letters is a row of readers.toml, of which `module` makes the reader.
+    """
 
     module: str
     name: str = "READER"
@@ -49,21 +52,26 @@ class ReaderEntry:
     marks: tuple[str, ...] = ()
 
     def load(self) -> Reader[Any]:
-        reader: Reader[Any] = getattr(import_module(f"scalecurve.formats.{self.module}"), self.name)
+        module = import_module(f"scalecurve.formats.{self.module}")
+        reader: Reader[Any] = getattr(module, self.name) if self.name.isupper() else module.reader_of(self.name)
         return reader
 
     def may_read(self, source: Source) -> bool:
         return (self.json and source.looks_like_json) or any(mark in source.head_text for mark in self.marks)
 
 
-LOAD_REPORTS = (
-    ("BOMBARDIER", False, ("Bombarding ",)),
-    ("AB", False, ("This is ApacheBench",)),
-    ("AUTOCANNON", True, ("Req/Bytes counts sampled",)),
-    ("VEGETA", True, ("[total, rate",)),
-    ("LOCUST", False, ("Request Count",)),
-    ("K6_CSV", False, ("metric_name,",)),
-    ("K6_PRINTED", False, ("http_req_duration",)),
+LOAD_TESTS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
+    ("wrk", False, ("Running ",)),
+    ("hey", False, ("response-time,", "Response time histogram:")),
+    ("oha", True, ()),
+    ("k6", True, ()),
+    ("bombardier", False, ("Bombarding ",)),
+    ("ab", False, ("This is ApacheBench",)),
+    ("autocannon", True, ("Req/Bytes counts sampled",)),
+    ("vegeta", True, ("[total, rate",)),
+    ("locust", False, ("Request Count",)),
+    ("k6-csv", False, ("metric_name,",)),
+    ("k6-printed", False, ("http_req_duration",)),
 )
 
 READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
@@ -99,31 +107,27 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.microbenchmarks", "DOTNET", json=True),
         ReaderEntry("results.system_tools", "TIME", marks=("Command being timed",)),
         ReaderEntry("results.system_tools", "PERF", marks=("task-clock", "cpu-clock", "duration_time", "cycles")),
-        ReaderEntry("results.logs", "SYSBENCH", marks=("sysbench ", "Running the test with")),
+        ReaderEntry("rows", "sysbench", marks=("sysbench ", "Running the test with")),
         ReaderEntry("results.system_tools", "FIO", json=True),
-        ReaderEntry("results.logs", "LAMMPS", marks=("LAMMPS", "Loop time of")),
-        ReaderEntry("results.logs", "GROMACS", marks=("GROMACS",)),
+        ReaderEntry("rows", "lammps", marks=("LAMMPS", "Loop time of")),
+        ReaderEntry("rows", "gromacs", marks=("GROMACS",)),
         ReaderEntry("results.logs", "OPENFOAM", marks=("OpenFOAM",)),
-        ReaderEntry("results.logs", "NAMD", marks=("Info: NAMD",)),
-        ReaderEntry("results.logs", "HPL", marks=("T/V",)),
-        ReaderEntry("results.logs", "HPCG", marks=("HPCG",)),
-        ReaderEntry("results.logs", "STREAM", marks=("Rate (MB/s)", "Rate MB/s", "MBytes/sec")),
-        ReaderEntry("results.logs", "FIO_PRINTED", marks=("fio-",)),
-        ReaderEntry("results.logs", "NPB", marks=("Mop/s total",)),
-        ReaderEntry("results.logs", "IOR", marks=("IOR-",)),
-        ReaderEntry("results.logs", "MDTEST", marks=("mdtest-",)),
-        ReaderEntry("results.logs", "GRAPH500", marks=("harmonic_mean_TEPS",)),
-        ReaderEntry("results.logs", "PGBENCH", marks=("tps = ",)),
-        ReaderEntry("results.logs", "YCSB", marks=("[OVERALL]",)),
-        ReaderEntry("results.logs", "MEGATRON", marks=("elapsed time per iteration",)),
+        ReaderEntry("rows", "namd", marks=("Info: NAMD",)),
+        ReaderEntry("rows", "hpl", marks=("T/V",)),
+        ReaderEntry("rows", "hpcg", marks=("HPCG",)),
+        ReaderEntry("rows", "stream", marks=("Rate (MB/s)", "Rate MB/s", "MBytes/sec")),
+        ReaderEntry("rows", "fio-printed", marks=("fio-",)),
+        ReaderEntry("rows", "npb", marks=("Mop/s total",)),
+        ReaderEntry("rows", "ior", marks=("IOR-",)),
+        ReaderEntry("rows", "mdtest", marks=("mdtest-",)),
+        ReaderEntry("rows", "graph500", marks=("harmonic_mean_TEPS",)),
+        ReaderEntry("rows", "pgbench", marks=("tps = ",)),
+        ReaderEntry("rows", "ycsb", marks=("[OVERALL]",)),
+        ReaderEntry("rows", "megatron", marks=("elapsed time per iteration",)),
         ReaderEntry("results.logs", "TITAN", marks=("mfu:",)),
-        ReaderEntry("results.logs", "TRAINER", json=True, marks=("train_runtime",)),
-        ReaderEntry("results.logs", "VLLM", json=True, marks=("Serving Benchmark", "Throughput:")),
-        ReaderEntry("results.load_tools", "WRK", marks=("Running ",)),
-        ReaderEntry("results.load_tools", "HEY", marks=("response-time,", "Response time histogram:")),
-        ReaderEntry("results.load_tools", "OHA", json=True),
-        ReaderEntry("results.load_tools", "K6", json=True),
-        *(ReaderEntry("results.load_tools", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
+        ReaderEntry("rows", "hf-trainer", json=True, marks=("train_runtime",)),
+        ReaderEntry("rows", "vllm", json=True, marks=("Serving Benchmark", "Throughput:")),
+        *(ReaderEntry("results.load_tools", *row) for row in LOAD_TESTS),
         ReaderEntry("tables.forms", "ROWS", json=True),
         ReaderEntry("tables.decision", marks=ANY_TEXT),
     ),
@@ -136,12 +140,8 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
     ),
     FileKind.LATENCIES: (
         ReaderEntry("latencies.hdr_log", marks=("#[Histogram log format", "Interval_Compressed_Histogram")),
-        ReaderEntry("latencies.load_tests", "WRK", marks=("Running ",)),
-        ReaderEntry("latencies.load_tests", "HEY", marks=("response-time,", "Response time histogram:")),
-        ReaderEntry("latencies.load_tests", "OHA", json=True),
-        ReaderEntry("latencies.load_tests", "K6", json=True),
-        *(ReaderEntry("latencies.load_tests", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
-        ReaderEntry("latencies.load_tests", "HGRM", marks=("Percentile",)),
+        *(ReaderEntry("latencies.load_tests", *row) for row in LOAD_TESTS),
+        ReaderEntry("latencies.load_tests", "hgrm", marks=("Percentile",)),
         ReaderEntry("latencies.access_log", "JSON", json=True),
         ReaderEntry("latencies.access_log", marks=('"',)),
         ReaderEntry("latencies", "COLUMN", marks=ANY_TEXT),

@@ -258,15 +258,7 @@ def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
     if (whole := unit_of(text)) is not None and text.lower() not in ("min", "day", "days") and text != "S":
         return text if whole.quantity is not Quantity.SECONDS else "", whole, None
     if match := pattern("headers.bracket").search(text):
-        inside, left = match["inside"].strip(), text[: match.start()]
-        if (unit := unit_of(inside)) is not None and left.strip():
-            rate = unit.quantity is Quantity.THROUGHPUT and pattern("headers.per_worker").search(left.lower())
-            return left, replace(unit, quantity=Quantity.THROUGHPUT_PER_WORKER) if rate else unit, None
-        if is_other_unit(inside):
-            return left, None, inside
-        if (unit := unit_of(left)) is not None and unit.quantity is not Quantity.SECONDS:
-            return text, unit, None
-        return f"{left} {inside}", None, None
+        return _unit_in_brackets(text, text[: match.start()], match["inside"].strip())
     for group in re.finditer(r"[\[({]([^\])}]*)[\])}]", text):  # time (ms), wall
         if (unit := unit_of(group[1])) is not None:
             return f"{text[: group.start()]} {text[group.end() :]}", unit, None
@@ -277,11 +269,20 @@ def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
         return text, None, last_word
     if (unit := _rate_among(before, last_word)) is not None:
         return text, unit, None
-    return (
-        text,
-        None,
-        "%" if text.endswith("%") else text if slash and pattern("headers.no_rate").match(text.lower()) else None,
-    )
+    is_price = slash and pattern("headers.no_rate").match(text.lower())
+    return text, None, "%" if text.endswith("%") else text if is_price else None
+
+
+def _unit_in_brackets(text: str, left: str, inside: str) -> tuple[str, ValueColumn | None, str | None]:
+    """The same of a header that ends in brackets."""
+    if (unit := unit_of(inside)) is not None and left.strip():
+        rate = unit.quantity is Quantity.THROUGHPUT and pattern("headers.per_worker").search(left.lower())
+        return left, replace(unit, quantity=Quantity.THROUGHPUT_PER_WORKER) if rate else unit, None
+    if is_other_unit(inside):
+        return left, None, inside
+    if (unit := unit_of(left)) is not None and unit.quantity is not Quantity.SECONDS:
+        return text, unit, None
+    return f"{left} {inside}", None, None
 
 
 def _rate_among(before: Sequence[str], last_word: str) -> ValueColumn | None:

@@ -198,7 +198,7 @@ def load_sources(sources: Sequence[Source], options: ReadOptions) -> Study | Stu
             return _restated_set(set_from_dict(data, subject=source.name), options, source.name)
         study = study_from_dict(data, subject=source.name, folder=folder)
         return _restated(study, options, source.name)
-    if detection is not None and detection.name == PLAIN:
+    if detection is not None and detection.name in (PLAIN, ROWS):
         # A plain table says no more than its columns do; ten million rows are not sorted for a sentence.
         return _stated_curves(detection.read(options), options, sources[0].name)
     return import_sources(sources, options).stated()

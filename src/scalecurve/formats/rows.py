@@ -72,13 +72,18 @@ def pattern(text: str) -> re.Pattern[str]:
 
 
 def tool(name: str, function: Function | None = None) -> Reader[Reading]:
-    """The reader of study results of that name; a log needs no function."""
+    """The reader of study results of that name."""
 
     def read(source: Source, options: ReadOptions) -> Reading:
         yielded = log_points(name, source, options) if function is None else function(source, options)
         return _reading(_rows()[name], source, yielded)
 
     return reader(name, read)
+
+
+def reader_of(name: str) -> Reader[Reading]:
+    """The reader of a row that needs no function."""
+    return tool(name)
 
 
 def reader(name: str, read: Callable[[Source, ReadOptions], Any]) -> Reader[Any]:

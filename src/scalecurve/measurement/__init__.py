@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scalecurve.measurement.load_calibration import measure_load
     from scalecurve.measurement.outlook import preview
     from scalecurve.measurement.readiness import doctor
-    from scalecurve.measurement.roofline_calibration import measure_roofline, place_torch_model
+    from scalecurve.measurement.roofline_calibration import measure_roofline
     from scalecurve.measurement.sweep import measure
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "measure_collectives",
     "measure_load",
     "measure_roofline",
-    "place_torch_model",
     "preview",
 ]
 
@@ -30,7 +29,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspe
         {
             "collectives_calibration": "measure_collectives",
             "load_calibration": "measure_load",
-            "roofline_calibration": "measure_roofline place_torch_model",
+            "roofline_calibration": "measure_roofline",
             "outlook": "preview",
             "readiness": "doctor",
             "sweep": "measure",

@@ -189,14 +189,11 @@ def run_grid(
     studies = gathered(settings, sweeps, folder, failed)
     save(studies, output)
     in_time = world.clock.now() - began < (settings.max_time or math.inf)
-    if in_time and not settings.keep_files and is_finished(studies, folder):
+    # A sweep with a launch that failed keeps its journal for `resume`.
+    owed = any(folder.glob("*.work")) or any(item.code in ENDED_BY_RESUME for item in studies.findings)
+    if in_time and not settings.keep_files and not owed:
         shutil.rmtree(folder, ignore_errors=True)
     return studies
-
-
-def is_finished(studies: StudySet, folder: Path) -> bool:
-    """Whether nothing is left for `resume`, for which a sweep with a launch that failed keeps its journal."""
-    return not any(folder.glob("*.work")) and not any(item.code in ENDED_BY_RESUME for item in studies.findings)
 
 
 def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Path, failed: dict[str, str]) -> StudySet:

@@ -45,9 +45,12 @@ def build_study(
     """The study of all launches so far, from the journal on the disk; `pending` are jobs that wait in a queue."""
     header, entries = space.contents()
     runs = tuple(entry for entry in entries if isinstance(entry, Run))
+    reasons = Counter((pending or {}).values())
+    listed = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+    waiting: dict[str, Any] = {"jobs": reasons.total(), "listed": listed, "reasons": dict(reasons)}
     findings = [
         *([say("interrupted", output=str(settings.output or space.output))] if interrupted else ()),
-        *([pending_jobs(pending, space.output)] if pending else ()),
+        *([say("pending-jobs", output=str(space.output), **waiting)] if pending else ()),
         *sameness_findings(runs, settings),
         *choose_baseline(runs, settings)[1],
         *(verdicts_on(Record(settings, runs, len(world.machine.usable_cores()))) if runs or not pending else ()),
@@ -55,12 +58,6 @@ def build_study(
     if any("series" in run.observed for run in runs):
         findings += noise_scale_findings(runs)
     return study_of(settings, header, runs, findings)
-
-
-def pending_jobs(pending: Mapping[Planned, str], output: Path) -> Finding:
-    reasons = Counter(pending.values())
-    listed = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-    return say("pending-jobs", jobs=len(pending), listed=listed, output=str(output), reasons=dict(reasons))
 
 
 def study_of(

@@ -1,12 +1,8 @@
-"""This machine's ceilings: peak flop/s through BLAS, sustained bandwidth by a streaming triad; and torch models below
-them.
+"""This machine's ceilings: peak flop/s through BLAS, sustained bandwidth by a streaming triad.
 
 The triad a = b + s c is a small C loop, compiled where a compiler exists (one thread per worker, arrays far larger than
 the caches); otherwise numpy with out=, which moves more bytes than the textbook counts.  The answer says which one ran.
 The best of several repeats counts: a ceiling is what is possible, not what is usual.
-
-A torch model's FLOPs come from torch's own counter, its bytes from the sizes of the tensors that each operator touches:
-every input read once and every output written once, an upper bound of the traffic and a lower bound of the intensity.
 """
 
 from __future__ import annotations
@@ -20,18 +16,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, table
-from scalecurve.errors import Fault, InputError, MissingExtra, code_of_a_user
+from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
-from scalecurve.laws.roofline import Ceilings, Kernel
+from scalecurve.laws.roofline import Ceilings
 from scalecurve.measurement.guard import LoadWatch
-from scalecurve.mechanisms.roofline import Roofline, place_kernels
 from scalecurve.units import format_bytes, format_flops
 
 FORMAT = "scalecurve-ceilings"
@@ -46,10 +40,6 @@ void triad(double *a, const double *b, const double *c, double s, long n, long l
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 BYTES_A_WORD = 24  # two reads and a write; the write-allocate read is not counted, as in STREAM
 REPEATS = 5
-VIEWS = frozenset(
-    {"view", "reshape", "t", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "detach",
-     "alias", "split", "as_strided", "_unsafe_view", "unbind"}
-)  # fmt: skip
 
 Triad = Callable[[Any, Any, Any, int], None]
 
@@ -253,63 +243,3 @@ def visible_caches() -> dict[str, int]:
         if kind != "Instruction" and size.endswith("K"):
             caches[f"L{level}"] = int(size[:-1]) * 1024
     return caches
-
-
-def place_torch_model(
-    model: str, shape: Sequence[int], *, machine: str, precision: str = "fp32", level: str = "memory"
-) -> Roofline:
-    """The operators of `module:model` under a machine's roof, counted in one forward pass on an input of `shape`."""
-    return place_kernels(count_model(model, tuple(shape)), machine=machine, precision=precision, level=level)
-
-
-def count_model(source: str, shape: tuple[int, ...]) -> tuple[Kernel, ...]:
-    """FLOPs, bytes and seconds by operator of one forward pass of `module:model` on an input of `shape`."""
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtra("counting a torch model", "torch") from None
-    name, _, attribute = source.partition(":")
-    hint = "write module:model, an attribute that is a torch module or a function that makes one, and its --input"
-    with code_of_a_user(source, remedy=hint), torch.no_grad():
-        model = getattr(import_module(name), attribute or "model")
-        model = (model if isinstance(model, torch.nn.Module) else model()).eval()
-        batch = torch.zeros(shape)
-        model(batch)  # warm up: allocations and lazy parameters
-        mode = _counting_mode(torch)
-        with mode:
-            model(batch)
-    return tuple(
-        Kernel(name=name, flops=row[0], moved={"memory": row[1]}, seconds=row[2], calls=int(row[3]))
-        for name, row in sorted(mode.rows.items(), key=lambda item: -item[1][2])
-    )
-
-
-def _counting_mode(torch: Any) -> Any:
-    """A torch dispatch mode that sees every operator with its real arguments and adds up its rows."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils.flop_counter import flop_registry
-
-    def bytes_of(value: Any) -> float:
-        if isinstance(value, torch.Tensor):
-            return float(value.numel() * value.element_size())
-        return sum(bytes_of(item) for item in value) if isinstance(value, list | tuple) else 0.0
-
-    class Counting(TorchDispatchMode):  # type: ignore[misc]  # torch is optional, so its classes are untyped here
-        def __init__(self) -> None:
-            super().__init__()
-            self.rows: dict[str, list[float]] = {}
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            begin = time.perf_counter()
-            result = func(*args, **(kwargs or {}))
-            seconds = time.perf_counter() - begin
-            name = str(func.overloadpacket).removeprefix("aten.")
-            if name not in VIEWS:
-                counter = flop_registry.get(func.overloadpacket)
-                flops = float(counter(*args, **(kwargs or {}), out_val=result)) if counter else 0.0
-                row = self.rows.setdefault(name, [0.0, 0.0, 0.0, 0.0])
-                for place, amount in enumerate((flops, bytes_of((args, result)), seconds, 1.0)):
-                    row[place] += amount
-            return result
-
-    return Counting()

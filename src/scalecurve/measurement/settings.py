@@ -40,10 +40,13 @@ _MARK = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 LOCAL_LAUNCHERS = ("local", "mpi", "torchrun", "ray", "dask")
 REQUIRED = {"regime": "strong", "workers": (1, 2), "command": ("true", "{workers}")}
 """Stand in for what is missing while the rest is checked."""
-WANTED = {
-    "regime": "say --regime: strong where the whole job stays the same, weak where the work of each worker does",
-    "workers": "name the worker counts, like --workers 1,2,4",
-    "command": "put the job behind --, like -- ./solver --threads {workers}",
+WANTED: dict[tuple[str | None, str], str] = {
+    (
+        "regime",
+        "missing",
+    ): "say --regime: strong where the whole job stays the same, weak where each worker's work does",
+    ("workers", "missing"): "name the worker counts, like --workers 1,2,4",
+    ("command", "missing"): "put the job behind --, like -- ./solver --threads {workers}",
 }
 LOAD_UNITS = ("client", "connection", "user", "request", "session", "stream", "qp", "rp", "tp", "caller", "customer")
 """Units of K, without their s, that are load on a server; so are rates."""
@@ -157,35 +160,37 @@ class BaselineCandidate(SettingsSection):
     env: dict[str, str] = {}
 
 
-class SlurmSettings(SettingsSection):
+class QueueSettings(SettingsSection):
+    """what every queue is told"""
+
+    account: str | None = None
+    time_limit: str | None = None
+    extra: tuple[str, ...] = ()
+
+
+class SlurmSettings(QueueSettings):
     """what sbatch and srun get"""
 
     allocation: Literal["run", "array", "all"] = "run"
     partition: str | None = None
-    account: str | None = None
-    time_limit: str | None = None
     nodes: int | None = None
     tasks_per_node: Count | None = None
     throttle: Count = 1
     mpi: str | None = None
     launch: tuple[str, ...] = ()
-    extra: tuple[str, ...] = ()
     poll: Seconds = 1.0
 
 
-class BatchSettings(SettingsSection):
+class BatchSettings(QueueSettings):
     """pbs, torque, lsf, sge, flux, template: {job}, {script}, {out}, {err}, {workers}, {threads} are filled in"""
 
     queue: str | None = None
-    account: str | None = None
-    time_limit: str | None = None
     submit: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
     cancel: tuple[str, ...] = ()
     number_pattern: str | None = None
     alive_pattern: str | None = None
     start: tuple[str, ...] = ()
-    extra: tuple[str, ...] = ()
     kind: Literal["Job", "JobSet", "PyTorchJob", "MPIJob"] = "Job"
     image: str | None = None
     resources: dict[str, str | int] = {}
@@ -360,10 +365,8 @@ def draft_of(values: Mapping[str, Any]) -> tuple[MeasureSettings | None, list[Fa
     try:
         settings, faults = MeasureSettings.model_validate(_with_workers(values)), []
     except ValidationError as problem:
-        faults = [
-            replace(fault, remedy=WANTED.get(str(fault.where), fault.remedy)) if fault.message == "missing" else fault
-            for fault in faults_of(problem)
-        ]
+        told = faults_of(problem)
+        faults = [replace(own, remedy=WANTED.get((own.where, own.message), own.remedy)) for own in told]
         wrong = {str(error["loc"][0]) for error in problem.errors(include_url=False)}
         sound = {name: value for name, value in values.items() if name not in wrong}
         try:

@@ -46,18 +46,13 @@ def quiet_rows(runs: Iterable[Run], settings: MeasureSettings) -> dict[int, Quie
         if run.counts and not run.oversubscribed:
             by_k.setdefault(run.k, []).append(run)
     rows: dict[int, QuietRow] = {}
-    first = cpu_of(by_k[min(by_k)]) / min(by_k) if by_k else 0.0
+    first = min((max(0.0, cpu_within(run)) / run.k for run in by_k.get(min(by_k, default=0), ())), default=0.0)
     for k, all_runs in sorted(by_k.items()):
         watched = [run for run in all_runs if "lost_seconds" in run.observed and run.wall_seconds]
         if len(watched) >= max(1.0, FEWEST_WATCHED * len(all_runs)):
             needed = first * (min(by_k) if settings.regime is Regime.STRONG else k)  # CPU seconds of all K
             rows[k] = _row(k, watched, settings, needed)
     return rows
-
-
-def cpu_of(runs: Sequence[Run]) -> float:
-    """The least CPU seconds that a run needed within its T."""
-    return min((max(0.0, cpu_within(run)) for run in runs), default=0.0)
 
 
 def cpu_within(run: Run) -> float:

@@ -293,7 +293,7 @@ class _SweepUnderWay:
     began: float = 0.0
     walls: float = 0.0
     launches: int = 0
-    asked_done: int | None = None
+    done: int = 0
     load: float | None = None
     load_read: float | None = None
     cell: str = ""
@@ -305,6 +305,7 @@ class _SweepUnderWay:
     def __post_init__(self) -> None:
         self.sizes = SizeCheck(self.settings, self.world)
         self.total = launches_asked(self.settings)
+        self.done = sum(row.made_below(self.settings.repeats) for row in self.journal.made.rows.values())
         if self.settings.axes is not None:
             from scalecurve.measurement.axes import cell_name
 
@@ -518,15 +519,11 @@ class _SweepUnderWay:
         elapsed = self.world.clock.now() - self.began
         if self.load_read is None or elapsed - self.load_read >= LOAD_SECONDS:
             self.load, self.load_read = load_of(self.world.machine), elapsed
-        if run is not None and run.wall_seconds is not None:
-            self.walls += run.wall_seconds
-            self.launches += 1
-        if run is not None or self.asked_done is None:
-            if self.asked_done is None:
-                self.asked_done = sum(row.made_below(settings.repeats) for row in self.journal.made.rows.values())
-            else:
-                self.asked_done += planned.repeat < settings.repeats
-        done = self.asked_done
+        if run is not None:
+            self.walls += run.wall_seconds or 0.0
+            self.launches += run.wall_seconds is not None
+            self.done += planned.repeat < settings.repeats
+        done = self.done
         mean = self.walls / self.launches if self.launches else None
         self.listener(
             Progress(

@@ -500,19 +500,18 @@ def debug_build(record: Record) -> Iterable[Finding]:
 
 def boundaries(record: Record) -> Iterable[Finding]:
     """A node or NUMA boundary inside the sweep is part of the curve's shape."""
-    for code, places in (("node-boundary", nodes_of), ("numa-node-boundary", numa_nodes_of)):
+
+    def nodes(run: Run) -> int | None:
+        return run.placement.nodes if run.placement else None
+
+    def numa_nodes(run: Run) -> int | None:
+        return len(run.placement.numa_nodes) if run.placement else None
+
+    for code, places in (("node-boundary", nodes), ("numa-node-boundary", numa_nodes)):
         counts = record.medians(places, record.scaling)
         inside, beyond = [k for k in counts if counts[k] == 1], [k for k in counts if counts[k] > 1]
         if inside and beyond:
             yield say(code, last_inside=max(inside), first_beyond=min(beyond))
-
-
-def nodes_of(run: Run) -> int | None:
-    return run.placement.nodes if run.placement else None
-
-
-def numa_nodes_of(run: Run) -> int | None:
-    return len(run.placement.numa_nodes) if run.placement else None
 
 
 def setup_apart(record: Record) -> Iterable[Finding]:

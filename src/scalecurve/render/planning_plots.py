@@ -141,15 +141,20 @@ def paint_plan(figure: Figure, plan: Plan) -> None:
     lines(lower, shares, markersize=4)
     lower.set_ylim(0.0, 1.05)
     lower.set(xlabel="accelerators P", ylabel="share")
-    gpus = [row.gpus for row in plan.rows]
-    log_axis(lower, gpus)
-    for mark in (mark for mark in plan.marks if gpus[0] <= mark.gpus <= gpus[-1]):
+    log_axis(lower, [row.gpus for row in plan.rows])
+    _mark_limits(upper, lower, plan)
+    upper.legend(loc="upper left", fontsize="small")
+    lower.legend(loc="lower left", fontsize="small")
+
+
+def _mark_limits(upper: Axes, lower: Axes, plan: Plan) -> None:
+    """The limits along P as lines in both panels."""
+    first, last = plan.rows[0].gpus, plan.rows[-1].gpus
+    for mark in (mark for mark in plan.marks if first <= mark.gpus <= last):
         colour, dash = MARK_LINES[mark.name]
         style: dict[str, Any] = {"color": colour, "linestyle": dash, "linewidth": 1.2, "alpha": 0.9}
         upper.axvline(mark.gpus, label=mark.name, **style)
         lower.axvline(mark.gpus, **style)
-    upper.legend(loc="upper left", fontsize="small")
-    lower.legend(loc="lower left", fontsize="small")
 
 
 def _rate_band(axes: Axes, rows: Sequence[PlanRow], rates: Sequence[Estimate], colour: str, label: str) -> None:

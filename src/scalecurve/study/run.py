@@ -19,6 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 MAX_K = 10**9
 LARGEST_VALUE = 1e100  # no time or rate is larger, and squares and ratios would overflow
 SMALLEST_VALUE = 1e-100
+FEW_K = 32
 COUNTABLE_K = 10**6  # up to here a table indexed by K is cheaper than sorting the samples
 MOST_FAULTS = 20
 SCALING = "scaling"
@@ -253,10 +254,13 @@ class Samples:
 
     def by_k(self) -> dict[int, FloatArray]:
         """The values of each K in their order, K rising."""
+        every = self.distinct_k
+        if len(every) <= FEW_K:  # without an order of all rows, which takes three times their memory
+            return {int(k): self.at(int(k)) for k in every}
         order = np.argsort(self.k, kind="stable")
-        distinct, starts = np.unique(self.k[order], return_index=True)
+        starts = np.searchsorted(self.k, every, sorter=order)
         parts = np.split(self.values[order], starts[1:])
-        return {int(k): part for k, part in zip(distinct, parts, strict=True)}
+        return {int(k): part for k, part in zip(every, parts, strict=True)}
 
 
 def _as_numbers(column: Iterable[Any] | npt.NDArray[Any], name: str) -> npt.NDArray[Any]:

@@ -156,6 +156,20 @@ def test_what_would_be_messages_between_processes_is_contention_between_threads(
     assert "communication" in diagnose(curve(time, "ranks")).candidates
 
 
+def test_one_slow_k_is_measured_again_before_a_cause_is_named() -> None:
+    found = diagnose(curve(lambda k: 100 * (0.03 + 0.97 / k) * (1.8 if k == 16 else 1.0), "ranks"))
+
+    assert (found.cause, found.reason) == ("undetermined", "lack of fit")
+    assert found.answer.decision.startswith("No cause named: K = 16 is slower")
+    assert found.answer.next == "measure K = 16 again, and look for what differed there"
+
+
+def test_cores_of_more_than_a_machine_send_messages() -> None:
+    found = diagnose(curve(lambda k: 100 * (1 / k + 0.001 * np.log2(k)), "cores", (1, 4, 16, 64, 256, 1024)))
+
+    assert found.cause == "communication"
+
+
 def test_clients_of_a_server_queue_for_what_they_share() -> None:
     found = diagnose(curve(lambda k: (1 + 0.08 * (k - 1) + 0.0004 * k * (k - 1)) / k, "clients"))
 

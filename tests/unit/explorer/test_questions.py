@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import scalecurve as sc
+from scalecurve.errors import TYPED
 from scalecurve.explorer.questions import data, mechanisms, training
 from scalecurve.explorer.worker import answer
 from scalecurve.render.html import fragment
@@ -28,7 +29,9 @@ def test_the_page_shows_what_the_command_prints(tmp_path: Any) -> None:
     path.write_text(CSV)
     printed = to_text(sc.tabulate(sc.load(path, regime="strong"), threshold=0.7).document())
     _, found = asked("data/table", text=CSV, name="steps.csv", regime="strong")
+    typed = TYPED.set(("steps.csv --regime strong", None))
     assert found["html"] == fragment(sc.tabulate(sc.load(path, regime="strong"), threshold=0.7).document())
+    TYPED.reset(typed)
     for row in found["shown"]["rows"]:
         assert "  ".join(cell["text"] for cell in row).split() in [line.split() for line in printed.splitlines()]
 

@@ -119,3 +119,14 @@ def test_published_runs_name_models_that_exist_and_their_source() -> None:
         assert run["model"] in models()
         assert "arXiv" in run["source"] or "SC21" in run["source"]
         assert ("mfu" in run) != ("tokens_per_second" in run)
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_every_row_has_its_own_raw_figures(weak: bool) -> None:
+    asked = TrainingRequest(model="llama3-8b", weak=weak, exact=False)
+    found = answer(asked)
+    headers = [column["header"] for column in found["table"]["columns"]]
+    assert len(headers) == len(set(headers))
+    assert len(found["table"]["rows"]) == len(found["rows"])
+    for line, row in zip(found["table"]["rows"], found["rows"], strict=True):
+        assert f"dp{row['layout']['dp']}" in line[headers.index("layout")]["text"].replace(" ", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from pydantic import Field
 import scalecurve as sc
 from scalecurve.analysis.side_by_side import side_by_side
 from scalecurve.auditing.claim import load_claim
-from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
+from scalecurve.errors import TYPED, Fault, FormatError, InputError, ScalecurveError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, html_of, table_of
 from scalecurve.files import read_text
 from scalecurve.fitting.fit import fitted_curve
@@ -84,11 +84,22 @@ class DataRequest(Request):
         table: SpeedupTable = sc.tabulate(self.study, threshold=self.threshold, level=self.level, bend=self.rule)
         return table
 
-    def command(self, verb: str, options: str = "") -> str:
-        """The command that gives the same answer; a study file states its own regime."""
+    @property
+    def words(self) -> str:
+        """The file and how to read it, as typed; a study file states its own regime."""
         regime = "" if _is_study(self.text) else f"--regime {self.study.regime}"
-        series = f"--series={shlex.quote(self.curve)}" if self.curve else ""
-        return " ".join(filter(None, ("scalecurve", verb, shlex.quote(self.file), regime, series, options)))
+        series = f"--series {shlex.quote(self.curve)}" if self.curve else ""
+        return " ".join(filter(None, (shlex.quote(self.file), regime, series)))
+
+    @property
+    def same(self) -> str | None:
+        """The command that a proposal repeats with other options."""
+        return None
+
+    def command(self, verb: str, options: str = "") -> str:
+        """The command that gives the same answer."""
+        words = self.words.replace(" --series ", " --series=")  # a name may begin with a hyphen
+        return " ".join(filter(None, ("scalecurve", verb, words, options)))
 
 
 class ForecastRequest(DataRequest):
@@ -102,6 +113,14 @@ class CostRequest(DataRequest):
 
     price: float = Field(2.5, ge=0.001, le=100_000, description="dollars per worker-hour")
     jobs: int = Field(1, ge=1, le=10_000_000, description="number of results")
+
+    @property
+    def options(self) -> str:
+        return f"--price {self.price:g} --jobs {self.jobs}"
+
+    @property
+    def same(self) -> str:
+        return shlex.join(shlex.split(self.command("cost", self.options)))
 
 
 def page_study(source: StudyLike, regime: str | None) -> dict[str, str]:
@@ -249,16 +268,28 @@ def answer_forecast(request: ForecastRequest) -> dict[str, Any]:
 
 def answer_cost(request: CostRequest) -> dict[str, Any]:
     costs = sc.cost(request.study, request.price, jobs=request.jobs)
-    options = f"--price {request.price:g} --jobs {request.jobs}"
-    return {"cost": costs.to_dict()} | _told(request, "cost", costs, options)
+    return {"cost": costs.to_dict()} | _told(request, "cost", costs, request.options)
+
+
+def _naming(answer: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+    """The answer whose proposed commands name the file that was dropped."""
+
+    def named(request: DataRequest) -> dict[str, Any]:
+        typed = TYPED.set((request.words, request.same))
+        try:
+            return answer(request)
+        finally:
+            TYPED.reset(typed)
+
+    return named
 
 
 QUESTIONS = {
     "data/cases": Question(Nothing, cases),
-    "data/table": Question(DataRequest, answer_table),
-    "data/diagnosis": Question(DataRequest, answer_diagnosis),
-    "data/audit": Question(DataRequest, answer_audit),
-    "data/fits": Question(DataRequest, answer_fits),
-    "data/forecast": Question(ForecastRequest, answer_forecast),
-    "data/cost": Question(CostRequest, answer_cost),
+    "data/table": Question(DataRequest, _naming(answer_table)),
+    "data/diagnosis": Question(DataRequest, _naming(answer_diagnosis)),
+    "data/audit": Question(DataRequest, _naming(answer_audit)),
+    "data/fits": Question(DataRequest, _naming(answer_fits)),
+    "data/forecast": Question(ForecastRequest, _naming(answer_forecast)),
+    "data/cost": Question(CostRequest, _naming(answer_cost)),
 }

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from scalecurve.document import Table
 from scalecurve.errors import InputError
 from scalecurve.explorer.questions.question import NAME, Nothing, Question, Request, table_of
 from scalecurve.training.answers.curve import PlanRow
@@ -236,7 +237,8 @@ def answer(asked: TrainingRequest) -> dict[str, Any]:
 def _whole_table(plan: Plan) -> dict[str, Any]:
     """The table that decides and the raw figures as one, the split in full."""
     body = plan.body()
-    first, raw = table_of(body), table_of(replace(body, blocks=body.details))
+    raw_blocks = (block for block in body.details if isinstance(block, Table) and block.columns[1].header == "layout")
+    first, raw = table_of(body), table_of(replace(body, blocks=tuple(raw_blocks)))
     kept = [place for place, column in enumerate(first["columns"]) if column["header"] != "split"]
     return first | {
         "columns": [first["columns"][place] for place in kept] + raw["columns"][1:],

@@ -124,6 +124,11 @@ def _unnamed_times(rests: list[str], requests: _Requests, unit: float | None) ->
         place: [match and _seconds(match["value"], match["unit"], unit or 1.0) for match in matches]
         for place, matches in fine.items()
     }
+    return _longest(places, requests)
+
+
+def _longest(places: dict[int, list[float | None]], requests: _Requests) -> list[float | None]:
+    """The times of the place that is never below another."""
     longest = [place for place, times in places.items() if all(_never_below(times, other) for other in places.values())]
     if not longest:
         remedy = "log the time by name: rt=$request_time"
@@ -177,8 +182,7 @@ def read_json(source: Source, options: ReadOptions) -> Records:
         if seconds is None or seconds < 0:
             requests.skipped += 1
             continue
-        status = next((number for key in STATUS_KEYS if (number := as_float(row.get(key))) is not None), None)
-        requests.add(seconds * unit, None if status is None else int(status), _moment(row))
+        requests.add(seconds * unit, _status(row), _moment(row))
     return (_record(source, requests, len(rows)),)
 
 
@@ -193,6 +197,11 @@ def _time_key(keys: frozenset[str], server: Server | None) -> tuple[str, float |
         raise FormatError(Fault("several keys could be the request's time", value=listed, remedy="log one of them"))
     (name,) = certain or units
     return name, units.get(name)
+
+
+def _status(row: dict[str, Any]) -> int | None:
+    status = next((number for key in STATUS_KEYS if (number := as_float(row.get(key))) is not None), None)
+    return None if status is None else int(status)
 
 
 def _moment(row: dict[str, Any]) -> datetime | None:

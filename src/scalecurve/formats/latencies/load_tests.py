@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -31,6 +31,7 @@ MILLI = 1e-3
 _HEADS = re.compile(r"^([A-Z][\w ]*?)\s+\[([^\]]*)\]\s+(.*)$", re.MULTILINE)
 _HGRM_LINE = re.compile(r"^\s*([\d.]+)[\s,]+([01]\.\d+)[\s,]+(\d+)(?:[\s,]+(?:[\d.]+|inf|Infinity))?\s*$", re.MULTILINE)
 _DURATION = "http_req_duration"
+Read = Callable[[Source, ReadOptions], Records]
 
 
 def report(name: str) -> Reader[Records]:
@@ -321,15 +322,15 @@ def read_hgrm(source: Source, options: ReadOptions) -> Records:
 
 
 _HEY_SUMMARY, _K6_SUMMARY = report("hey"), report("k6")
-WRK = report("wrk")
-BOMBARDIER = report("bombardier")
-HEY = reader("hey", read_hey)
-OHA = report("oha")
-K6 = reader("k6", read_k6)
-K6_CSV = reader("k6-csv", read_k6_csv)
-K6_PRINTED = report("k6-printed")
-AB = report("ab")
-AUTOCANNON = report("autocannon")
-VEGETA = report("vegeta")
-LOCUST = reader("locust", read_locust)
-HGRM = reader("hgrm", read_hgrm)
+_WITH_CODE: dict[str, Read] = {
+    "hey": read_hey,
+    "k6": read_k6,
+    "k6-csv": read_k6_csv,
+    "locust": read_locust,
+    "hgrm": read_hgrm,
+}
+
+
+def reader_of(name: str) -> Reader[Records]:
+    """The reader of that row; most need no code."""
+    return reader(name, _WITH_CODE[name]) if name in _WITH_CODE else report(name)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scalecurve.findings import warning
+from scalecurve.findings import Finding, warning
 from scalecurve.formats.columns import as_count
 from scalecurve.formats.latencies import Records, load_tests
 from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
@@ -32,17 +32,6 @@ def as_study(reader: Reader[Records]) -> Reader[Reading]:
         records = reader.read(source, options)
         told = " ".join(match[1] for match in pattern(tells).finditer(source.text)) if tells else ""
         points = [point for record in records for point in _points(record, source, {"test": told} if told else {})]
-        remedy = "find out why; a server that refuses work answers fast"
-        failed = [
-            warning(
-                "failed-requests",
-                f"{record.errors} of {record.n} requests failed ({record.name}): they are not in the rate",
-                remedy=remedy,
-                errors=record.errors,
-            )
-            for record in records
-            if record.errors
-        ]
         clients = any(record.connections for record in records)
         return Reading(
             points=bounded(points),
@@ -52,10 +41,18 @@ def as_study(reader: Reader[Records]) -> Reader[Reading]:
             setup=Treatment.EXCLUDED,
             provenance=replace(records[0].provenance, source=None),
             assumed=("one test is one observation",),
-            findings=(*failed, *(finding for record in records for finding in record.findings)),
+            findings=tuple(finding for record in records for finding in (*_failed(record), *record.findings)),
         )
 
     return Reader(reader.name, reader.title, reader.recognise, read, reader.note, reader.begins, reader.ends)
+
+
+def _failed(record: LatencyRecord) -> list[Finding]:
+    if not record.errors:
+        return []
+    text = f"{record.errors} of {record.n} requests failed ({record.name}): they are not in the rate"
+    remedy = "find out why; a server that refuses work answers fast"
+    return [warning("failed-requests", text, remedy=remedy, errors=record.errors)]
 
 
 def _points(record: LatencyRecord, source: Source, fields: dict[str, str]) -> list[Point]:
@@ -91,14 +88,6 @@ def _points(record: LatencyRecord, source: Source, fields: dict[str, str]) -> li
     return points
 
 
-WRK = as_study(load_tests.WRK)
-BOMBARDIER = as_study(load_tests.BOMBARDIER)
-HEY = as_study(load_tests.HEY)
-OHA = as_study(load_tests.OHA)
-K6 = as_study(load_tests.K6)
-K6_CSV = as_study(load_tests.K6_CSV)
-K6_PRINTED = as_study(load_tests.K6_PRINTED)
-AB = as_study(load_tests.AB)
-AUTOCANNON = as_study(load_tests.AUTOCANNON)
-VEGETA = as_study(load_tests.VEGETA)
-LOCUST = as_study(load_tests.LOCUST)
+def reader_of(name: str) -> Reader[Reading]:
+    """The reader of a load test's row as a reader of study results."""
+    return as_study(load_tests.reader_of(name))

@@ -82,9 +82,8 @@ def mllog(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     nodes, per_node = fields.get("number_of_nodes"), fields.get("accelerators_per_node")
     if nodes and per_node and as_count(nodes * per_node):
         fields["gpus"] = nodes * per_node
-    start, stop = _time(events, "run_start"), _time(events, "run_stop")
-    seconds = (stop - start) * MILLI if start is not None and stop is not None and stop > start else None
-    begin, end = _time(events, "init_start"), _time(events, "init_stop") or start
+    start = _time(events, "run_start")
+    seconds = _between(start, _time(events, "run_stop")) or None
     numbers = {name: as_float(values.get(name)) for name in ("global_batch_size", "eval_accuracy")}
     error = _why_failed(events, seconds)
     benchmark = as_text(values.get("submission_benchmark")) or ""
@@ -96,7 +95,7 @@ def mllog(source: Source, options: ReadOptions) -> Iterator[Yielded]:
         status=RunStatus.FAILED if error else RunStatus.OK,
         details={
             "observed": {name: number for name, number in numbers.items() if number is not None},
-            "setup_seconds": (end - begin) * MILLI if begin is not None and end is not None else None,
+            "setup_seconds": _between(_time(events, "init_start"), _time(events, "init_stop") or start),
             "work": as_float(values.get("train_samples")),
             **({"error": error} if error else {}),
         },
@@ -104,6 +103,11 @@ def mllog(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     yield {"workload": Workload(name=benchmark or None, description="time to train")}
     if numbers["global_batch_size"] is None:
         yield {"missing": ("the global batch size",)}
+
+
+def _between(begin: float | None, end: float | None) -> float | None:
+    """Seconds between two times in milliseconds; None where one is missing or they are in the wrong order."""
+    return (end - begin) * MILLI if begin is not None and end is not None and end >= begin else None
 
 
 def _why_failed(events: list[dict[str, Any]], seconds: float | None) -> str | None:
@@ -131,23 +135,6 @@ def _time(events: list[dict[str, Any]], key: str) -> float | None:
     return next((stamp for stamp in stamps if stamp is not None), None)
 
 
-LAMMPS = tool("lammps")
-GROMACS = tool("gromacs")
 OPENFOAM = tool("openfoam", openfoam)
-NAMD = tool("namd")
-HPL = tool("hpl")
-HPCG = tool("hpcg")
-STREAM = tool("stream")
-FIO_PRINTED = tool("fio-printed")
-NPB = tool("npb")
-IOR = tool("ior")
-MDTEST = tool("mdtest")
-GRAPH500 = tool("graph500")
-PGBENCH = tool("pgbench")
-YCSB = tool("ycsb")
-SYSBENCH = tool("sysbench")
-MEGATRON = tool("megatron")
 TITAN = tool("torchtitan", titan)
-TRAINER = tool("hf-trainer")
-VLLM = tool("vllm")
 MLLOG = tool("mllog", mllog)

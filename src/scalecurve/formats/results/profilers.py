@@ -117,14 +117,19 @@ def cilkscale(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     points = list(_cilkscale_points([row for row in rows if row], timed))
     whole = [point for point in points if point.series == WHOLE] if options.series is None else []
     yield from whole or points
-    program = next((row for row in rows if row and not row[0].strip()), rows[0] if rows else [])
-    columns = {name.partition(" (")[0].strip(): as_float(cell) for name, cell in zip(header, program, strict=False)}
-    yield {"provenance": {"settings": {name: columns[name] for name in BOUNDS if columns.get(name) is not None}}}
+    yield {"provenance": {"settings": _bounds(header, rows)}}
     if whole and len(whole) < len(points):
         yield {"assumed": ("the row without a tag, the whole program",)}
     if not timed:
         remedy = "run Cilkscale's benchmark mode"
         yield info("work-span-only", "the file has work and span but no times", remedy=remedy)
+
+
+def _bounds(header: list[str], rows: list[list[str]]) -> dict[str, float]:
+    """Work, span and parallelism of the whole program."""
+    program = next((row for row in rows if row and not row[0].strip()), rows[0] if rows else [])
+    columns = {name.partition(" (")[0].strip(): as_float(cell) for name, cell in zip(header, program, strict=False)}
+    return {name: value for name in BOUNDS if (value := columns.get(name)) is not None}
 
 
 def _cilkscale_points(rows: list[list[str]], timed: dict[int, int]) -> Iterator[Point]:

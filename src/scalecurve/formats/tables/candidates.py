@@ -158,22 +158,19 @@ def candidates(grid: CellGrid, options: ReadOptions, mark: DecimalMark) -> list[
     for long, family in _shapes(grid, options, mark):
         view = TableView(long.grid, options, mark)
         for k in _workers(view, long, options):
-            product = isinstance(k, tuple)
-            wide = with_product(view.grid, k) if isinstance(k, tuple) else long
-            wide = replace(wide, uses=long.uses, absent=long.absent, laid=long.laid) if product else wide
-            own = TableView(wide.grid, options, mark) if product else view
-            place = 0 if isinstance(k, tuple) else k
-            if not product and k is not None and long.how != "k-in-headers":
-                wide = replace(long, parts=factors_of(view, k))  # type: ignore[arg-type]
-            shift = 1 if product else 0
-            fixed = None if long.value is None else long.value + shift
+            wide, own, place, fixed = long, view, k, long.value
+            if isinstance(k, tuple):
+                wide = replace(with_product(view.grid, k), uses=long.uses, absent=long.absent, laid=long.laid)
+                own, place, fixed = TableView(wide.grid, options, mark), 0, None if fixed is None else fixed + 1
+            elif k is not None and long.how != "k-in-headers":
+                wide = replace(long, parts=factors_of(view, k))
             if fixed is not None and options.value_column is None:
-                found.append(Candidate(own, wide, place, fixed, family))
+                found.append(Candidate(own, wide, place, fixed, family))  # type: ignore[arg-type]
                 continue
-            values = list(_observations(own, place, wide.parts, options))
-            found += [Candidate(own, wide, place, i, family) for i in values]
-            if options.value_column is None and not product:
-                found += _columns_as_curves(own, place, values, options, mark)
+            values = list(_observations(own, place, wide.parts, options))  # type: ignore[arg-type]
+            found += [Candidate(own, wide, place, i, family) for i in values]  # type: ignore[arg-type]
+            if options.value_column is None and not isinstance(k, tuple):
+                found += _columns_as_curves(own, k, values, options, mark)
     return found
 
 
@@ -182,28 +179,38 @@ def _shapes(
 ) -> Iterator[tuple[LongGrid, NumberedColumns | None]]:
     """The table as it is, and made long where headers differ in a number only."""
     view = TableView(grid, options, mark)
-    families = [own for own in numbered_columns(view.heads) if all(map(view.is_numeric, own.places))]
-    families = [own for own in families if not WORDS["one_worker"].intersection(own.words)]  # serial 1, serial 2
+    families = _families(view) if options.value_column is None else []
     runs = [own for own in families if own.counts_runs or _are_nameless_runs(view, own)]
-    if runs and options.value_column is None and not options.melt:
-        yield from ((from_columns_of_runs(grid, view.heads, own.places), own) for own in runs[:1])
+    if runs and not options.melt:
+        yield from_columns_of_runs(grid, view.heads, runs[0].places), runs[0]
         return
     yield LongGrid(grid), None
-    if (
-        options.k_column is None
-        and options.value_column is None
-        and not any(names_workers(view, i) for i in range(view.width))
-    ):
+    named = options.k_column is not None or options.value_column is not None
+    if not named and not any(names_workers(view, i) for i in range(view.width)):
         yield from ((LongGrid(parted), None) for parted in map(grid_of_parted_labels, [grid]) if parted is not None)
-    for own in families if options.value_column is None else ():
+    for own in families:
         rest = [i for i in range(view.width) if i not in own.places]
-        if options.k_column in (None, HEADER) and options.k_from is None and not options.melt and own.may_be_workers:
-            names = [view.name(i) for i in rest if view.name(i)]
-            if (rest and len(set(names)) == len(names)) or options.k_column == HEADER:
-                yield from_columns_of_k(grid, view.heads, own), own
-        named = [any(_names_times(view, i) and view.is_numeric(i) for i in places) for places in (rest, own.places)]
-        if options.k_column != HEADER and rest and (options.melt or named != [True, False]):
+        if _may_hold_k(view, own, rest):
+            yield from_columns_of_k(grid, view.heads, own), own
+        has_times = [any(_names_times(view, i) and view.is_numeric(i) for i in places) for places in (rest, own.places)]
+        if options.k_column != HEADER and rest and (options.melt or has_times != [True, False]):
             yield from_columns_of_curves(grid, own.places, " ".join(own.words) or "column"), own
+
+
+def _families(view: TableView) -> list[NumberedColumns]:
+    """The families of numbered columns that may be laid down: of numbers, and not the serial 1, serial 2 of a ratio."""
+    families = [own for own in numbered_columns(view.heads) if all(map(view.is_numeric, own.places))]
+    return [own for own in families if not WORDS["one_worker"].intersection(own.words)]
+
+
+def _may_hold_k(view: TableView, family: NumberedColumns, rest: Sequence[int]) -> bool:
+    """Whether the numbers in the headers of a family may be K, by the user's word and by the columns beside them."""
+    options = view.options
+    if options.k_column not in (None, HEADER) or options.k_from is not None or options.melt:
+        return False
+    names = [view.name(i) for i in rest if view.name(i)]
+    is_plain = bool(rest) and len(set(names)) == len(names)
+    return family.may_be_workers and (is_plain or options.k_column == HEADER)
 
 
 def _are_nameless_runs(view: TableView, family: NumberedColumns) -> bool:
@@ -366,17 +373,23 @@ def _columns_as_curves(
 ) -> Iterator[Candidate]:
     """The reading in which each of several like columns is a curve of its own: gcc (s), icc (s)."""
     named = [i for i in values if _names_times(view, i) or view.numbers(i).unit is not None]
-    numbered = {i for family in numbered_columns(view.heads) for i in family.places}
-    free = [i for i in values if i not in named and i not in numbered and not _has_another_use(view, i)]
-    for places in (named, free if not named or options.quantity is not None or options.melt else []):
+    for places in (named, _free(view, values, named)):
         places = [i for i in places if options.melt or not _is_reference(view, k, i)]
-        if len(places) > 1 and (options.melt or _are_alike(view, places, k)):
-            long = from_columns_of_curves(view.grid, places)
-            kept = [i for i in range(view.width) if i not in places and view.heads[i].statistic is None]
-            if k is not None and k not in kept:
-                continue
-            own = TableView(long.grid, options, mark)
-            yield Candidate(own, long, None if k is None else kept.index(k), long.value or 0)
+        kept = [i for i in range(view.width) if i not in places and view.heads[i].statistic is None]
+        if len(places) < 2 or k not in (None, *kept) or not (options.melt or _are_alike(view, places, k)):
+            continue
+        long = from_columns_of_curves(view.grid, places)
+        yield Candidate(
+            TableView(long.grid, options, mark), long, None if k is None else kept.index(k), long.value or 0
+        )
+
+
+def _free(view: TableView, values: Sequence[int], named: Sequence[int]) -> list[int]:
+    """The columns without a word for times that may be curves, where none has one or the user says what they are."""
+    if named and view.options.quantity is None and not view.options.melt:
+        return []
+    numbered = {i for family in numbered_columns(view.heads) for i in family.places}
+    return [i for i in values if i not in {*named, *numbered} and not _has_another_use(view, i)]
 
 
 def _is_reference(view: TableView, k: int | None, i: int) -> bool:
@@ -399,22 +412,21 @@ def _has_another_use(view: TableView, i: int) -> bool:
 def _are_alike(view: TableView, places: Sequence[int], k: int | None) -> bool:
     """Whether columns may hold one curve each: one unit, one statistic, no parts of a run, no whole beside them."""
     heads = [view.heads[i] for i in places]
-    if any(view.heads[i].is_part or view.heads[i].says("before") or is_cpu_time(view, i) for i in places):
-        return False
-    if any(head.says("one_worker") for head in heads):
-        return False  # the reference of a speedup
-    on_host = k is not None and worker_unit(view.name(k)) in ("threads", "cores", "processes", "ranks")
-    if not on_host and any("cuda" in head.words for head in heads) and any(head.says("cpu") for head in heads):
-        return False  # a profiler's time on the device and on the host, of one run
-    if len({WORDS["whole"].intersection(head.words) for head in heads}) > 1:
-        return False
-    if len({is_time_per_item(head) for head in heads}) > 1:
-        return False  # the time of a run and of one of its steps
-    if len({head.statistic for head in heads}) > 1 or any(head.statistic is not None for head in heads):
-        return False
     units = [view.numbers(i).unit or value_meaning(view.name(i)) for i in places]
-    kinds = {unit.quantity for unit in units if unit is not None}
-    return len({_unit_words(head) for head in heads}) == 1 and len(kinds) < 2
+    on_host = k is not None and view.heads[k].says("cpu")  # cpu_threads
+    of_profiler = any("cuda" in head.words for head in heads) and any(head.says("cpu") for head in heads)
+    of_one_run = [
+        any(head.is_part or head.says("before") for head in heads),
+        any(is_cpu_time(view, i) for i in places),
+        any(head.says("one_worker") for head in heads),  # the reference of a speedup
+        of_profiler and not on_host,  # a profiler's time on the device and on the host
+        len({WORDS["whole"].intersection(head.words) for head in heads}) > 1,
+        len({is_time_per_item(head) for head in heads}) > 1,  # the time of a run and of one of its steps
+        any(head.statistic is not None for head in heads),
+        len({_unit_words(head) for head in heads}) > 1,
+        len({unit.quantity for unit in units if unit is not None}) > 1,
+    ]
+    return not any(of_one_run)
 
 
 def is_time_per_item(head: Header) -> bool:

@@ -160,44 +160,44 @@ def may_be_thousands(headers: Sequence[str], cells: Cells) -> bool:
 
 def parse_cell(text: str, mark: DecimalMark = DecimalMark.POINT) -> CellValue | None:
     """What one cell says; None where it is no number."""
-    text = (
-        pattern("cells.blanks")
-        .sub("", text.replace("**", "").strip().strip("$`"))[:MOST_CELL]
-        .replace("μ", "µ")
-        .replace("\u2212", "-")
-        .strip()
-    )
-    if not text.isascii():
-        if pattern("cells.bad_sign").search(text):
-            return None  # a run that failed
-        text = pattern("cells.pictures").sub("", text).strip()
-    text = re.sub(r"(?<=[x×·*]10)[⁻⁰¹²³⁴-⁹]+", lambda match: "^" + match[0].translate(_RAISED), text.replace("× ", "×"))
-    if re.fullmatch(r"10[⁻⁰¹²³⁴-⁹]+", text):
-        return None  # a power, or ten with a footnote
-    text = (
-        pattern("cells.beside")
-        .sub("", pattern("cells.about").sub("", pattern("cells.footnote").sub("", text).strip("*")))
-        .strip()
-    )
-    if mark is DecimalMark.COMMA:
-        text = pattern("cells.comma").sub(".", re.sub(r"(?<=\d)\.(?=\d{3}(?!\d))", "", text))
-    else:
-        text = re.sub(r"(?<=\d),(?=(?:\d\d,)*\d{3}(?!\d))", "", text)
+    text = _plain_cell(text, mark)
     if match := _SPREAD.fullmatch(text) or pattern("cells.digits_spread").fullmatch(text):
         return _with_spread(match)
     if match := _VALUE.fullmatch(text):
         unit = (match["unit"] or "").strip()
         if not unit or unit in THOUSANDS:
             return CellValue(float(match["number"]) * THOUSANDS.get(unit, 1.0))
-        meaning = unit_of(unit)
-        if meaning is not None:
+        if (meaning := unit_of(unit)) is not None:
             return CellValue(float(match["number"]) * meaning.factor, meaning)
     if match := pattern("cells.ten").fullmatch(text):
         return CellValue(float(f"{match['number'] or 1}e{match['power']}"))
     if match := pattern("cells.fortran").fullmatch(text):
         return parse_cell(f"{match[1]}e{match[2]}")
+    return _clock_time(text) if text else None
+
+
+def _plain_cell(text: str, mark: DecimalMark) -> str:
+    """A cell without emphasis, footnotes, remarks and marks of thousands, with a point; empty for a sign of failure."""
+    text = pattern("cells.blanks").sub("", text.replace("**", "").strip().strip("$`"))[:MOST_CELL]
+    text = text.replace("μ", "µ").replace("\u2212", "-").strip()
+    if not text.isascii():
+        if pattern("cells.bad_sign").search(text):
+            return ""
+        text = pattern("cells.pictures").sub("", text).strip()
+    text = re.sub(r"(?<=[x×·*]10)[⁻⁰¹²³⁴-⁹]+", lambda match: "^" + match[0].translate(_RAISED), text.replace("× ", "×"))
+    if re.fullmatch(r"10[⁻⁰¹²³⁴-⁹]+", text):
+        return ""  # a power, or ten with a footnote
+    text = pattern("cells.about").sub("", pattern("cells.footnote").sub("", text).strip("*"))
+    text = pattern("cells.beside").sub("", text).strip()
+    if mark is DecimalMark.COMMA:
+        return pattern("cells.comma").sub(".", re.sub(r"(?<=\d)\.(?=\d{3}(?!\d))", "", text))
+    return re.sub(r"(?<=\d),(?=(?:\d\d,)*\d{3}(?!\d))", "", text)
+
+
+def _clock_time(text: str) -> CellValue | None:
+    """The seconds of 1:02:03, 1h 2m 3s or PT1H; None for any other text."""
     clock = pattern("cells.clock").fullmatch(text)
-    parts = clock or (pattern("cells.iso").fullmatch(text) or pattern("cells.parts").fullmatch(text) if text else None)
+    parts = clock or pattern("cells.iso").fullmatch(text) or pattern("cells.parts").fullmatch(text)
     if parts is None or not any(parts.groupdict().values()):
         return None
     d, h, m, s = (float(parts[name] or 0) for name in "dhms")
@@ -237,26 +237,27 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
             return Numbers(plain, ~np.isfinite(plain))
     except (ValueError, TypeError):
         pass
-    if (same := _of_one_shape(cells, mark) or _with_units(cells)) is not None:
-        return same
-    memo: dict[str, CellValue | None] = {}
-    for cell in cells:
-        if cell not in memo:
-            memo[cell] = parse_cell(cell, mark)
+    return _of_one_shape(cells, mark) or _with_units(cells) or _of_any_shape(cells, mark, clock)
+
+
+def _of_any_shape(cells: Sequence[str], mark: DecimalMark, clock: float | None) -> Numbers:
+    memo = {cell: parse_cell(cell, mark) for cell in set(cells)}
     parsed = [memo[cell] for cell in cells]
     values, unit, mixed = _in_one_unit(parsed)
-    two_part = [i for i, item in enumerate(parsed) if item is not None and item.two_part_clock]
-    clear = any(item is not None and item.unit is not None and not item.two_part_clock for item in parsed)
+    items = [(i, item) for i, item in enumerate(parsed) if item is not None]
+    two_part = [i for i, item in items if item.two_part_clock]
+    clear = any(item.unit is not None and not item.two_part_clock for _, item in items)
     if clock is not None and not clear:
         values[two_part] *= clock / 60.0
-        clear = True
-    spreads = [np.nan if item is None or item.spread is None else item.spread for item in parsed]
+    spreads = np.full(len(cells), np.nan)
+    for i, item in items:
+        spreads[i] = np.nan if item.spread is None else item.spread
     return Numbers(
         values,
         ~np.isfinite(values),
         unit=unit,
-        spread=np.array(spreads) if np.isfinite(spreads).any() else None,
-        ambiguous=two_part[0] if two_part and not clear else None,
+        spread=spreads if np.isfinite(spreads).any() else None,
+        ambiguous=two_part[0] if two_part and not clear and clock is None else None,
         mixed=mixed,
     )
 
@@ -270,18 +271,18 @@ def _have_pointed_thousands(cells: Sequence[str]) -> bool:
 def _in_one_unit(parsed: Sequence[CellValue | None]) -> tuple[FloatArray, ValueColumn | None, int | None]:
     """The values, the unit that all state, and the first cell with another one; K ops/s and M ops/s become ops/s."""
     values = np.array([np.nan if item is None else item.value for item in parsed])
-    units = [None if item is None else item.unit for item in parsed]
-    kinds = [None if unit is None else (unit.quantity, unit.unit) for unit in units]
-    present = list(dict.fromkeys(kind for kind, item in zip(kinds, parsed, strict=True) if item is not None))
-    first = next((unit for unit in units if unit), None)
+    units = {i: item.unit for i, item in enumerate(parsed) if item is not None}
+    kinds = {i: None if unit is None else (unit.quantity, unit.unit) for i, unit in units.items()}
+    present = list(dict.fromkeys(kinds.values()))
+    first = next(filter(None, units.values()), None)
     if len(present) < 2:
         return values, first, None
     scales = _common_rate([str(kind[1]) for kind in present if kind and kind[0] is Quantity.THROUGHPUT])
     if len(scales) == len(present):
-        values *= [scales[str(unit.unit)][0] if unit else 1.0 for unit in units]
+        for i, kind in kinds.items():
+            values[i] *= scales[str(kind[1])][0] if kind else 1.0
         return values, ValueColumn(Quantity.THROUGHPUT, unit=next(iter(scales.values()))[1]), None
-    other = next(i for i, kind in enumerate(kinds) if parsed[i] is not None and kind != present[0])
-    return values, first, other
+    return values, first, next(i for i, kind in kinds.items() if kind != present[0])
 
 
 def _of_one_shape(cells: Sequence[str], mark: DecimalMark) -> Numbers | None:
@@ -352,25 +353,16 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
 
     `1k` is 1,024 beside powers of two and 1,000 beside other counts; beside none of them it is `ambiguous`.
     """
-    if not isinstance(cells, np.ndarray) and all(pattern("cells.raised_end").search(cell) for cell in cells):
-        # 2¹, 2², 2³; a single raised number is a footnote
-        cells = [
-            pattern("cells.raised_end").sub(lambda match: "^" + match[0].translate(_RAISED), cell) for cell in cells
-        ]
+    if not isinstance(cells, np.ndarray) and all(map(pattern("cells.raised_end").search, cells)):  # 2¹, 2², 2³
+        raised = pattern("cells.raised_end").sub
+        cells = [raised(lambda match: "^" + match[0].translate(_RAISED), cell) for cell in cells]
     numbers = numbers_of(cells, mark)
     if isinstance(cells, np.ndarray) or (not numbers.bad.any() and not any(cell[-1:] in "kK" for cell in cells)):
         return numbers
-    values, ambiguous = numbers.values.copy(), None
-    plain = [int(cell) for cell in cells if cell.strip().isdecimal() and len(cell) < 10]
-    binary = bool(plain) and all(k & (k - 1) == 0 for k in plain)
-    nouns: set[str | None] = set()
-    for i, cell in enumerate(cells):
-        text = pattern("cells.footnote").sub("", cell.strip().strip("$`\"'").strip()).strip("*")
-        nouns.add(counted_noun([text]))
-        if match := pattern("cells.thousand").fullmatch(text):
-            values[i] = float(match["count"]) * (1024 if binary else 1000)
-            ambiguous = i if ambiguous is None and (not plain or (binary and len(plain) < 3)) else ambiguous
-        elif numbers.bad[i]:
+    texts = [pattern("cells.footnote").sub("", cell.strip().strip("$`\"'").strip()).strip("*") for cell in cells]
+    values, ambiguous = _with_thousands(numbers.values.copy(), texts)
+    for i, text in enumerate(texts):
+        if numbers.bad[i] and not pattern("cells.thousand").fullmatch(text):
             values[i] = _workers_in(text, named)
     if np.isnan(values).all():
         values = _of_one_model(cells)
@@ -378,10 +370,27 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
         values = in_names
     elif named and 1 not in values:
         values[[is_serial(cell) for cell in cells]] = 1
-    nodes = [match for cell in cells if (match := pattern("cells.nodes_with").match(cell.strip())) is not None]
-    if len(nouns - {None}) > 1 or len({int(own["all"]) / max(int(own["nodes"]), 1) for own in nodes}) > 1:
-        values[:] = np.nan  # 4 cores and 1 GPU are no counts of one thing, nor are 1 node (4 GPUs) and 1 node (8 GPUs)
+    if _count_several_things(cells, texts):
+        values[:] = np.nan
     return Numbers(values, ~np.isfinite(values), numbers.unit, ambiguous=ambiguous)
+
+
+def _with_thousands(values: FloatArray, texts: Sequence[str]) -> tuple[FloatArray, int | None]:
+    """The counts with 1k as a number, and the first of them that may be 1,000 or 1,024."""
+    plain = [int(text) for text in texts if text.isdecimal() and len(text) < 10]
+    binary = bool(plain) and all(k & (k - 1) == 0 for k in plain)
+    places = {i: match for i, text in enumerate(texts) if (match := pattern("cells.thousand").fullmatch(text))}
+    for i, match in places.items():
+        values[i] = float(match["count"]) * (1024 if binary else 1000)
+    is_open = not plain or (binary and len(plain) < 3)
+    return values, next(iter(places), None) if is_open else None
+
+
+def _count_several_things(cells: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether cells count several things: 4 cores and 1 GPU, or 1 node (4 GPUs) and 1 node (8 GPUs)."""
+    nodes = [match for cell in cells if (match := pattern("cells.nodes_with").match(cell.strip())) is not None]
+    nouns = {counted_noun([text]) for text in texts} - {None}
+    return len(nouns) > 1 or len({int(own["all"]) / max(int(own["nodes"]), 1) for own in nodes}) > 1
 
 
 def _workers_in(text: str, named: bool) -> float:

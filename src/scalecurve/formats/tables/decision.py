@@ -265,17 +265,20 @@ def _decide(ranked: Sequence[Candidate], grid: CellGrid, options: ReadOptions) -
         raise Unclear([Fault("no column of worker counts", remedy=remedy)], ways=_ways(ranked))
     if best.meaning is None and _only_ratios(best):
         raise Unclear(_nothing_fits(grid, options))
-    alike = [own for own in ranked if own.value == best.value and own.view is best.view and _same_curve(best, own)]
-    if not asked and best.k is not None:  # all cores, not the nodes
-        units = {own: worker_unit(own.view.name(own.k)) for own in alike if own.k is not None}
-        best = max((own for own in units if units[own]), key=lambda own: UNITS[str(units[own])], default=best)
+    best = best if asked or best.k is None else _with_finest_k(best, ranked)
     close = [own for own in ranked if own is not best and ranked[0].score - own.score < AHEAD]
-    rivals = [own for own in close if not _same_curve(best, own)]
-    if rivals:
+    if rivals := [own for own in close if not _same_curve(best, own)]:
         names = "; ".join(dict.fromkeys(_described(own) for own in (best, *rivals[:3])))
         remedy = "choose with --k-column and --value-column"
         raise Unclear([Fault(f"the table can be read in several ways: {names}", remedy=remedy)], ways=_ways(ranked))
     return best
+
+
+def _with_finest_k(best: Candidate, ranked: Sequence[Candidate]) -> Candidate:
+    """The same curve with the K that counts what is paid for: all cores, not the nodes."""
+    alike = [own for own in ranked if own.value == best.value and own.view is best.view and _same_curve(best, own)]
+    units = {own: worker_unit(own.view.name(own.k)) for own in alike if own.k is not None}
+    return max((own for own in units if units[own]), key=lambda own: UNITS[str(units[own])], default=best)
 
 
 def _described(own: Candidate) -> str:
@@ -324,33 +327,31 @@ def _same_curve(one: Candidate, other: Candidate) -> bool:
     rows = one.usable & other.usable
     if rows.sum() < 2 or not np.array_equal(one.usable, other.usable):
         return False
-    ratio = one.workers[rows] / other.workers[rows]
-    if float(np.ptp(ratio)) > 1e-9:
+    if float(np.ptp(one.workers[rows] / other.workers[rows])) > 1e-9:
         return False
     if one.value == other.value:
         return True
     if rows.sum() < 3 or float(np.ptp(one.values[rows])) <= SAME * float(one.values[rows].max()):
         return False
-    kinds = [own.meaning.quantity if own.meaning else None for own in (one, other)]
-    if None in kinds:
-        return False
-    inverse = (kinds[0] is Quantity.SECONDS) != (kinds[1] is Quantity.SECONDS)
+    return one.meaning is not None and other.meaning is not None and _same_values(one, other, rows)
+
+
+def _same_values(one: Candidate, other: Candidate, rows: Any) -> bool:
+    """Whether observations follow from one another at every K: by a unit, as a rate and its time, by the worker."""
+    both = (one, other)
+    kinds = [own.meaning.quantity if own.meaning else None for own in both]
     per_worker = Quantity.THROUGHPUT_PER_WORKER in kinds and kinds[0] is not kinds[1]
-    a, b = one.values[rows], other.values[rows]
-    if per_worker:
-        a, b = (
-            v * (k if kind is Quantity.THROUGHPUT_PER_WORKER else 1)
-            for v, k, kind in zip((a, b), (one.workers[rows], other.workers[rows]), kinds, strict=True)
-        )
+    a, b = (
+        own.values[rows] * (own.workers[rows] if per_worker and kind is Quantity.THROUGHPUT_PER_WORKER else 1.0)
+        for own, kind in zip(both, kinds, strict=True)
+    )
+    inverse = (kinds[0] is Quantity.SECONDS) != (kinds[1] is Quantity.SECONDS)
     same = a * b if inverse else a / b
     level = float(np.median(same))
-    units = [own.meaning.factor if own.meaning else 1.0 for own in (one, other)]
-    scaled = (
-        inverse
-        or "per" in " ".join((*one.value_head.words, *other.value_head.words))
-        or "/" in (one.value_head.text + other.value_head.text)
-    )
-    if not scaled and not per_worker and abs(level * units[0] / units[1] - 1) > SAME:
+    units = [own.meaning.factor if own.meaning else 1.0 for own in both]
+    texts = "".join(own.value_head.text for own in both)
+    is_scaled = inverse or per_worker or "/" in texts or any("per" in " ".join(own.value_head.words) for own in both)
+    if not is_scaled and abs(level * units[0] / units[1] - 1) > SAME:
         return False
     return float(np.mean(abs(same / level - 1) <= SAME)) >= MOSTLY_SAME
 
@@ -404,7 +405,7 @@ def _with_offers(
 ) -> InputError:
     """The refusal with the commands that work, each tried; the same refusal where none does."""
     ways = list(problem.ways) if isinstance(problem, Unclear) else []
-    combined = [{**way, **own} for way in _ways(ranked[:1]) for own in ways] if ways and ranked else []
+    combined = [{**way, **own} for way in _ways(ranked[:1]) for own in ways]
     lines: list[str] = []
     shown: set[str] = set()
     left = [(way, 0) for way in (*ways, *combined, *_ways(ranked))][: 3 * MOST_TRIED]
@@ -416,15 +417,19 @@ def _with_offers(
             if isinstance(other, Unclear) and depth == 0:  # what that reading would need in turn
                 left[:0] = [({**way, **own}, 1) for own in other.ways[:2]]
             continue
-        good = [curve for curve in reading.curves if len(curve.samples.distinct_k) > 1]
-        facts = [(curve.samples.k.tolist()[:50], curve.samples.values.tolist()[:50]) for curve in good]
-        key = repr((facts, reading.quantity))
-        ks = [k for curve in good for k in curve.samples.distinct_k.tolist()]
-        few = len(good) <= MOST_CURVES_OFFERED or sum(k & (k - 1) == 0 for k in ks) > 3 * len(good)  # no tuning sweep
-        if good and few and key not in shown:
-            shown.add(key)
+        if (facts := _facts_of(reading)) is not None and facts not in shown:
+            shown.add(facts)
             lines += _shown(reading, way, options, name)
     return Unclear(problem.faults, subject=problem.subject, ways=ways, offers=lines)
+
+
+def _facts_of(reading: Reading) -> str | None:
+    """What tells a reading from others; None for one that is no answer: no curve with two K, or a tuning sweep."""
+    good = [curve for curve in reading.curves if len(curve.samples.distinct_k) > 1]
+    ks = [k for curve in good for k in curve.samples.distinct_k.tolist()]
+    few = len(good) <= MOST_CURVES_OFFERED or sum(k & (k - 1) == 0 for k in ks) > 3 * len(good)
+    facts = [(curve.samples.k.tolist()[:50], curve.samples.values.tolist()[:50]) for curve in good]
+    return repr((facts, reading.quantity)) if good and few else None
 
 
 def _shown(reading: Reading, way: Mapping[str, Any], options: ReadOptions, name: str) -> list[str]:
@@ -494,29 +499,31 @@ def _says_commas(caption: str) -> bool:
 def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:
     """Whether commas that could be either part thousands: a point parts decimals elsewhere, a count of workers has a
     comma, the digits behind all of them are zeros, or a curve would fall a hundredfold between 801 and 1,573."""
-    for header, column in zip(grid.headers, grid.columns, strict=True):
-        if isinstance(column, np.ndarray):
-            continue
-        head = parse_header(header)
-        is_number = head.is_derived or head.statistic is not None or value_meaning(header) is not None
-        if is_number and any(
-            pattern("decision.decimal_point").fullmatch(cell.strip()) for cell in column[:SAMPLE_ROWS]
-        ):
-            return True
-        if k_unit_of(header) and any("," in cell for cell in column[:SAMPLE_ROWS]):
-            return True
-    with_commas = [{cell.strip() for cell in column[:SAMPLE_ROWS] if "," in cell} for column in numeric]
-    ends_in_zeros = [len(own) > 1 and all(map(pattern("decision.hundreds").fullmatch, own)) for own in with_commas]
-    if numeric and all(ends_in_zeros) and all(map(str.isascii, grid.headers)):
+    columns = zip(grid.headers, grid.columns, strict=True)
+    texts = [(header, cells[:SAMPLE_ROWS]) for header, cells in columns if not isinstance(cells, np.ndarray)]
+    if any(_has_decimal_points(header, cells) or _counts_by_commas(header, cells) for header, cells in texts):
         return True
-    for column in numeric:
-        plain = [int(cell) for cell in column[:SAMPLE_ROWS] if re.fullmatch(r"[1-9]\d\d", cell.strip())]
-        parted = [
-            float(cell.replace(",", ".")) for cell in column[:SAMPLE_ROWS] if re.fullmatch(r"\d{1,3},\d{3}", cell)
-        ]
-        if not plain or len(plain) + len(parted) < len(column[:SAMPLE_ROWS]) or 10 * max(parted) > min(plain):
-            return False
-    return bool(numeric)
+    with_commas = [{cell.strip() for cell in column[:SAMPLE_ROWS] if "," in cell} for column in numeric]
+    in_hundreds = [len(own) > 1 and all(map(pattern("decision.hundreds").fullmatch, own)) for own in with_commas]
+    is_plain = bool(numeric) and all(in_hundreds) and all(map(str.isascii, grid.headers))
+    return is_plain or (bool(numeric) and all(_leaps_at_1000(column[:SAMPLE_ROWS]) for column in numeric))
+
+
+def _has_decimal_points(header: str, cells: Sequence[str]) -> bool:
+    head = parse_header(header)
+    is_number = head.is_derived or head.statistic is not None or value_meaning(header) is not None
+    return is_number and any(pattern("decision.decimal_point").fullmatch(cell.strip()) for cell in cells)
+
+
+def _counts_by_commas(header: str, cells: Sequence[str]) -> bool:
+    return k_unit_of(header) is not None and any("," in cell for cell in cells)
+
+
+def _leaps_at_1000(cells: Sequence[str]) -> bool:
+    """Whether all numbers are three digits or have a comma, and as decimals the latter would be far smaller."""
+    plain = [int(cell) for cell in cells if re.fullmatch(r"[1-9]\d\d", cell.strip())]
+    parted = [float(cell.replace(",", ".")) for cell in cells if re.fullmatch(r"\d{1,3},\d{3}", cell)]
+    return bool(plain) and len(plain) + len(parted) >= len(cells) and 10 * max(parted) <= min(plain)
 
 
 def _all_numbers(source: Source, layout: TableLayout, options: ReadOptions) -> CellGrid | None:

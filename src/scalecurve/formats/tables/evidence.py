@@ -17,6 +17,7 @@ from scalecurve.formats.headers import (
     WORKER_NOUNS,
     Header,
     Statistic,
+    ValueColumn,
     is_of_one_worker,
     k_unit_of,
     pattern,
@@ -115,30 +116,39 @@ def product_of_others(own: Candidate) -> float:
 
 def name_of_value(own: Candidate) -> float:
     """Whether the header of the observations says time or rate, of the whole run, and no summary but the mean."""
-    view, head = own.view, own.value_head
-    if view.options.value_column is not None:
+    head, meaning = own.value_head, own.meaning
+    if own.view.options.value_column is not None:
         return CERTAIN
-    meaning, is_load = own.meaning, own.k is not None and view.name(own.k).lower() in LOAD_NAMES
     if meaning is None:
         laid_out = own.long.value is not None or head.statistic is not None
-        score = (LIKELY if laid_out else 0.0) + _statistic(head)
-        return score - (LIKELY if is_setting(own) else 0.0)
-    score = SURE + (0.5 if meaning.quantity is Quantity.SECONDS else 0.0) - (SURE if is_setting(own) else 0.0)
-    is_rate = meaning.quantity is not Quantity.SECONDS
+        return (LIKELY if laid_out else 0.0) + _statistic(head) - (LIKELY if is_setting(own) else 0.0)
+    return SURE + _statistic(head) + sum(weight for holds, weight in _said_of_value(own, meaning) if holds)
+
+
+def _said_of_value(own: Candidate, meaning: ValueColumn) -> tuple[tuple[bool, float], ...]:
+    """What the name of a time or a rate says besides, each with what it weighs."""
+    head, view, is_time = own.value_head, own.view, meaning.quantity is Quantity.SECONDS
+    of_load = own.k is not None and view.name(own.k).lower() in LOAD_NAMES  # against clients a rate is meant
     has_unit = head.unit is not None or view.numbers(own.value).unit is not None
-    score += (HINT if is_rate and is_load else 0.5) if has_unit else 0.0
-    score += LIKELY if head.says("whole") and not head.is_part else 0.0
-    score -= LIKELY + HINT if head.is_part else 0.0
-    score -= SURE if is_cpu_time(view, own.value) or head.says("before") or is_of_one_worker(head.text) else 0.0
-    score -= CERTAIN if _is_time_of_day(own) else 0.0
-    score -= HINT if meaning.quantity is Quantity.THROUGHPUT_PER_WORKER else 0.0
-    score -= HINT if ("per" in head.words and not (is_rate and has_unit)) or "/" in head.text.rstrip(")]s") else 0.0
-    score -= LIKELY if "serial" in head.words or "sequential" in head.words or "seq" in head.words else 0.0
-    if is_load:
-        score += LIKELY + HINT if meaning.quantity is not Quantity.SECONDS else -LIKELY if head.says("latency") else 0.0
-    score -= SURE if _is_latency_beside_rate(own) else 0.0
+    is_per = "per" in head.words and (is_time or not has_unit)
+    is_other = is_cpu_time(view, own.value) or head.says("before") or is_of_one_worker(head.text)
     plain = {*head.base} <= WORDS["time"] | WORDS["whole"] | WORDS["rate"] | WORDS["metric"]
-    return score + _statistic(head) + (HINT if plain and meaning.quantity is Quantity.SECONDS else 0.0)
+    return (
+        (is_time, 0.5),
+        (is_time and plain, HINT),
+        (has_unit, 0.5 if is_time or not of_load else HINT),
+        (head.says("whole") and not head.is_part, LIKELY),
+        (head.is_part, -LIKELY - HINT),
+        (is_other, -SURE),
+        (is_setting(own), -SURE),
+        (_is_time_of_day(own), -CERTAIN),
+        (meaning.quantity is Quantity.THROUGHPUT_PER_WORKER, -HINT),
+        (is_per or "/" in head.text.rstrip(")]s"), -HINT),
+        (head.says("one_worker"), -LIKELY),
+        (of_load and not is_time, LIKELY + HINT),
+        (of_load and is_time and head.says("latency"), -LIKELY),
+        (_is_latency_beside_rate(own), -SURE),
+    )
 
 
 def is_setting(own: Candidate) -> bool:

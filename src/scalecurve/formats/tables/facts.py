@@ -130,8 +130,9 @@ def is_cpu_time(view: TableView, i: int) -> bool:
 
 
 def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The distinct values in order; asking numpy for places too spares the import of masked arrays."""
-    return np.unique(values, return_index=True)[0]
+    """The distinct values in order; np.unique takes five times the memory, or the import of masked arrays."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def codes_of(labels: Any) -> IntArray:
@@ -159,23 +160,33 @@ def kind_of(view: TableView, i: int, labels: list[str], places: npt.NDArray[Any]
     at = np.bincount(pairs // ks)  # at how many K each value was measured
     if at_k.max() == 1:
         return Kind.FACTOR if _parts_k(codes, places, at, labels) else Kind.FOLLOWS_K
-    is_balanced = ks > 1 and bool((at == ks).all()) and 2 * values <= len(codes)
     filled = [pattern("facts.times").sub("", label) for label in labels if label.lower() not in ABSENT]
     numbers = numbers_of(filled, view.mark) if filled else None
     if numbers is None or numbers.bad.any():
         return _kind_of_words(head, labels, at, values)
-    if is_balanced or worker_unit(head.text):
+    if (ks > 1 and bool((at == ks).all()) and 2 * values <= len(codes)) or worker_unit(head.text):
         return Kind.FACTOR
     if len(set(filled)) >= MOSTLY * len(filled) and len(filled) > 2 and not head.says("series", "work"):
         return Kind.LABEL if head.says("label") else Kind.MEASURED
-    is_broken = not bool((numbers.values == np.floor(numbers.values)).all())
-    if is_broken and (3 * values > len(codes) or _moves_with_k(head, numbers.values, places)):
+    if _is_result(view, i, numbers.values, values, places):
         return Kind.MEASURED
-    if view.is_measured(i) and not head.says("series", "work"):
-        return Kind.MEASURED
-    if (at > 1).any() and (head.says("series", "work") or values <= max(2, len(codes) / 2)):
+    return _kind_of_numbers(head, codes, at, ks)
+
+
+def _is_result(view: TableView, i: int, numbers: FloatArray, values: int, places: npt.NDArray[Any]) -> bool:
+    """Whether numbers came out of the runs: broken ones that hardly return or move with K, or what is named as such."""
+    is_broken = not bool((numbers == np.floor(numbers)).all())
+    if is_broken and (3 * values > len(places) or _moves_with_k(view.heads[i], numbers, places)):
+        return True
+    return view.is_measured(i) and not view.heads[i].says("series", "work")
+
+
+def _kind_of_numbers(head: Header, codes: IntArray, at: IntArray, ks: int) -> Kind:
+    """What a column of numbers is that varies at one K and is no result by its cells."""
+    is_set = head.says("series", "work")
+    if (at > 1).any() and (is_set or len(at) <= max(2, len(codes) / 2)):
         returns = float(at[codes].mean()) >= min(2, ks)
-        return Kind.FACTOR if returns else Kind.UNCLEAR if head.says("series", "work") else Kind.MEASURED
+        return Kind.FACTOR if returns else Kind.UNCLEAR if is_set else Kind.MEASURED
     return Kind.UNCLEAR if head.says("series") else Kind.LABEL if head.says("label") else Kind.MEASURED
 
 

@@ -51,21 +51,34 @@ def judged(head: Header, labels: Sequence[str]) -> Verdicts | None:
     if head.unit is not None or head.other_unit or (not _marks_rows(head) and len(marks) > len(WARM | MEASURED)):
         return None
     plain = {label: label.strip().lower().replace("-", "_").replace(" ", "_") for label in marks}
-    said = set(plain.values())
     if words & WARM or (words and words <= WORDS["failed"]):
-        # A number that is neither 0 nor 1 is a size (0.03, 2 %) or a count (11 failed requests), not a mark.
-        known = YES | NO | ABSENT | WARM | WORDS["bad_states"] | WORDS["failed"]
-        if any(re.match(r"[\d.]+", own) and own not in YES | NO for own in said) or not said & known:
-            return None
-        return {label: own in NO or own in ABSENT for label, own in plain.items()}
+        return _judged_marks(plain)
     if words and words <= WORDS["good"] | WORDS["state"]:
         verdicts: Verdicts = {label: _is_good(words, own) for label, own in plain.items()}
         return verdicts if any(verdict is not None for verdict in verdicts.values()) else None
+    return _judged_words(plain)
+
+
+def _judged_words(plain: dict[str, str]) -> Verdicts | None:
+    """The same below any other name: passed beside failed, or warm-up beside measured, and no other word."""
+    said = set(plain.values())
     if said & PASSED and said & NOT_PASSED and said <= PASSED | NOT_PASSED | ABSENT:
         return {label: own in PASSED for label, own in plain.items()}
     if said & WARM and said <= WARM | MEASURED:
         return {label: own not in WARM for label, own in plain.items()}
     return None
+
+
+def _judged_marks(plain: dict[str, str]) -> Verdicts | None:
+    """The same of marks below a word for warm-up or failure.
+
+    A number that is neither 0 nor 1 is a size (0.03, 2 %) or a count (11 failed requests), not a mark.
+    """
+    said = set(plain.values())
+    known = YES | NO | ABSENT | WARM | WORDS["bad_states"] | WORDS["failed"]
+    if any(re.match(r"[\d.]+", own) and own not in YES | NO for own in said) or not said & known:
+        return None
+    return {label: own in NO or own in ABSENT for label, own in plain.items()}
 
 
 def _holds_notes(head: Header) -> bool:

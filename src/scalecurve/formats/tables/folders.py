@@ -36,17 +36,21 @@ def facts_of(source: Source) -> list[Row]:
         return [{key: str(value) for key, value in facts.items()}] if 1 < numeric <= MOST_FACTS else []
     if source.looks_like_json or b"\x00" in source.head[:4096]:
         return []
-    rows: list[Row] = [{}]
-    for line in source.text.splitlines()[:5000]:
-        for match in pattern("folders.pair").finditer(line):
-            label, value = " ".join(match["label"].split()), match["value"].rstrip(",;")
-            if label in rows[-1]:
-                rows.append({})
-            rows[-1][label] = value
+    rows = _stated_rows(source.text.splitlines()[:5000])
     names = Counter(name for row in rows for name in row)
     usual = [name for name, count in names.items() if 2 * count > len(rows)]
-    kept = [row for row in rows if any(name in row for name in usual)]
+    kept = [row for row in rows if not row.keys().isdisjoint(usual)]
     return [{name: row.get(name, "") for name in usual} for row in kept] if 1 < len(usual) <= MOST_FACTS else []
+
+
+def _stated_rows(lines: Sequence[str]) -> list[Row]:
+    rows: list[Row] = [{}]
+    for match in (match for line in lines for match in pattern("folders.pair").finditer(line)):
+        label = " ".join(match["label"].split())
+        if label in rows[-1]:
+            rows.append({})
+        rows[-1][label] = match["value"].rstrip(",;")
+    return rows
 
 
 def _grid_of(source: Source, options: ReadOptions) -> CellGrid | None:
@@ -72,49 +76,68 @@ def _has_numbers(grid: CellGrid) -> bool:
 
 def read_folder(sources: Sequence[Source], options: ReadOptions) -> Reading:
     """The curves of several files read as one table; one refusal for all of them."""
-    from scalecurve.formats.curve_choice import worker_places
-
     grids = [(source, grid) for source in sources if (grid := _grid_of(source, options)) is not None]
-    if options.k_from is not None:
-        spans = worker_places(options.k_from, {source.name for source, _ in grids})
-        grids = [(source, grid) for source, grid in grids if spans[source.name] is not None]
+    counts = _counts_in_names([source for source, _ in grids], options.k_from)
+    grids = [own for own in grids if own[0].name in counts]
     if not grids:
-        what = "the pattern finds no worker count" if options.k_from else "no file holds a table or facts of a run"
-        some = ", ".join(PurePath(source.name).name for source in sources[:5])
-        remedy = "it is matched against the paths given" if options.k_from else "give files with the same columns"
-        raise InputError(Fault(what, "--k-from" if options.k_from else None, some, remedy))
+        raise _nothing_in(sources, options)
     usual = Counter(grid.headers for _, grid in grids).most_common(1)[0][0]
     kept = [(source, grid) for source, grid in grids if grid.headers == usual]
-    left = [source.name for source in sources if source.name not in {own.name for own, _ in kept}]
-    names = _short_names([source for source, _ in kept])
-    headers = list(usual)
-    columns: list[list[Any]] = [
-        [cell for _, grid in kept for cell in map(str, grid.columns[i])] for i in range(len(usual))
-    ]
-    for header, cells in _columns_of_names(names, usual).items():
-        column = [cell for cell, (_, grid) in zip(cells, kept, strict=True) for _ in grid.lines]
-        if column not in columns:
-            headers.append(header)
-            columns.append(column)
+    read_files = [source for source, _ in kept]
+    of_names = _columns_of_names(_short_names(read_files), usual)
     if options.k_from is not None:
-        spans = worker_places(options.k_from, {source.name for source, _ in kept})
-        counts = [source.name[slice(*(spans[source.name] or (0, 0)))] for source, _ in kept]
-        headers.insert(0, FROM_NAME)
-        columns.insert(0, [count for count, (_, grid) in zip(counts, kept, strict=True) for _ in grid.lines])
-        taken = [name for name, cells in _columns_of_names(names, usual).items() if [*cells] == counts]
-        left_out = [name for name in (FILE, *taken) if name in headers]
-        options = replace(options, k_from=None, k_column=FROM_NAME, ignore=(*options.ignore, *left_out))
-    whole = CellGrid(tuple(headers), tuple(columns), range(1, len(columns[0]) + 1), "row")
+        found = [counts[source.name] for source in read_files]
+        taken = [name for name, cells in of_names.items() if cells == found]
+        of_names = {FROM_NAME: found, **of_names}
+    whole = _joined_grid([grid for _, grid in kept], of_names)
+    if options.k_from is not None:
+        ignored = [name for name in (FILE, *taken) if name in whole.headers]
+        options = replace(options, k_from=None, k_column=FROM_NAME, ignore=(*options.ignore, *ignored))
     folder = str(PurePath(sources[0].name).parent)
     try:
         reading = read_table(whole, options, folder)
     except InputError as problem:
         raise _with_patterns(problem, sources, options, folder) from None
-    origin = "the file names" if FROM_NAME in headers else reading.k_origin
-    if left:
+    if left := [source.name for source in sources if source not in read_files]:
         text = f"{len(left)} of {len(sources)} files have other columns and were left out: {', '.join(left)[:200]}"
         reading = replace(reading, findings=(*reading.findings, warning("files-left-out", text)))
-    return replace(reading, k_origin=origin)
+    return replace(reading, k_origin="the file names" if FROM_NAME in whole.headers else reading.k_origin)
+
+
+def _nothing_in(sources: Sequence[Source], options: ReadOptions) -> InputError:
+    some = ", ".join(PurePath(source.name).name for source in sources[:5])
+    if options.k_from is None:
+        what, remedy = "no file holds a table or facts of a run", "give files with the same columns"
+        return InputError(Fault(what, value=some, remedy=remedy))
+    remedy = "it is matched against the paths given"
+    return InputError(Fault("the pattern finds no worker count", "--k-from", some, remedy))
+
+
+def _counts_in_names(sources: Sequence[Source], form: str | None) -> dict[str, str]:
+    """What a pattern finds in each name, of those where it finds something; empty texts where there is none."""
+    from scalecurve.formats.curve_choice import worker_places
+
+    if form is None:
+        return {source.name: "" for source in sources}
+    spans = worker_places(form, {source.name for source in sources})
+    return {name: name[slice(*span)] for name, span in spans.items() if span is not None}
+
+
+def _joined_grid(grids: Sequence[CellGrid], of_names: dict[str, list[str]]) -> CellGrid:
+    """The rows of all files below each other, with the columns of their names; K first, none that is there already."""
+    headers = list(grids[0].headers)
+    columns: list[list[Any]] = [
+        [cell for grid in grids for cell in map(str, grid.columns[i])] for i in range(len(headers))
+    ]
+    for header, cells in of_names.items():
+        column = [cell for cell, grid in zip(cells, grids, strict=True) for _ in grid.lines]
+        if column not in columns or header == FROM_NAME:
+            headers.append(header)
+            columns.append(column)
+    first = [i for i, header in enumerate(headers) if header == FROM_NAME]
+    order = [*first, *(i for i in range(len(headers)) if i not in first)]
+    ordered = tuple(columns[i] for i in order)
+    return CellGrid(tuple(headers[i] for i in order), ordered, range(1, len(columns[0]) + 1), "row")
 
 
 def _columns_of_names(names: Sequence[str], taken: Sequence[str]) -> dict[str, list[str]]:

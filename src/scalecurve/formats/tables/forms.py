@@ -147,35 +147,58 @@ def _json_rows(source: Source) -> list[dict[str, Any]]:
 
 
 def _rows_in(data: Any) -> list[dict[str, Any]]:
+    """The rows of JSON in any of the forms that writers of tables use; none for other content."""
     if isinstance(data, list):
-        if data and all(isinstance(row, list) for row in data) and all(isinstance(cell, str) for cell in data[0]):
+        is_square = bool(data) and all(isinstance(row, list) for row in data)
+        if is_square and all(isinstance(cell, str) for cell in data[0]):
             return [dict(zip(data[0], row, strict=False)) for row in data[1:]]
         return data if all(isinstance(row, dict) for row in data) else []
     if not isinstance(data, dict) or not data:
         return []
-    names, cells = data.get("columns"), data.get("data")
-    if isinstance(names, list) and isinstance(cells, list) and all(isinstance(row, list) for row in cells):
-        return [dict(zip(map(str, names), row, strict=False)) for row in cells]  # pandas, orient="split"
     if len(data) == 1 and isinstance(own := next(iter(data.values())), dict):
         return _rows_in(own)
-    if all(isinstance(own, dict) for own in data.values()):
-        return _rows_by_key(data)
-    if len(data) > 1 and all(own and isinstance(own, list) and isinstance(own[0], dict) for own in data.values()):
-        return [{"series": name, **row} for name, own in data.items() for row in _rows_in(own)]
-    if all(key.isdecimal() for key in data):
-        pairs = ((k, own if isinstance(own, list) else [own]) for k, own in data.items())
-        return [{"K": k, "value": value} for k, own in pairs for value in own]
+    for form in (_rows_split, _rows_by_key, _rows_by_series, _rows_by_count, _rows_by_column):
+        if rows := form(data):
+            return rows
+    return []
+
+
+def _rows_split(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of {"columns": [...], "data": [[...]]}, as pandas writes them."""
+    names, cells = data.get("columns"), data.get("data")
+    if not (isinstance(names, list) and isinstance(cells, list) and all(isinstance(row, list) for row in cells)):
+        return []
+    return [dict(zip(map(str, names), row, strict=False)) for row in cells]
+
+
+def _rows_by_series(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of {curve: [{...}]}."""
+    tables = [own and isinstance(own, list) and isinstance(own[0], dict) for own in data.values()]
+    rows = ((name, row) for name, own in data.items() for row in _rows_in(own))
+    return [{"series": name, **row} for name, row in rows] if len(tables) > 1 and all(tables) else []
+
+
+def _rows_by_count(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of {K: value} or {K: [values]}."""
+    pairs = ((k, own if isinstance(own, list) else [own]) for k, own in data.items())
+    return [{"K": k, "value": value} for k, own in pairs for value in own] if all(map(str.isdecimal, data)) else []
+
+
+def _rows_by_column(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of the only list of objects, or of {column: [cells]}."""
     columns = {key: own for key, own in data.items() if isinstance(own, list)}
     tables = [own for own in columns.values() if own and all(isinstance(row, dict) for row in own)]
     if len(tables) == 1:
         return list(tables[0])
-    if len(columns) > 1 and not tables and len({len(own) for own in columns.values()}) == 1:
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return []
+    if len(columns) < 2 or tables or len(set(map(len, columns.values()))) > 1:
+        return []
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _rows_by_key(data: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of {column: {row: cell}}, {row: {column: cell}}, {K: {column: cell}} or {curve: {column: cells}}."""
+    if not all(isinstance(own, dict) for own in data.values()):
+        return []
     inner = list(dict.fromkeys(key for own in data.values() for key in own))
     if inner and all(key.isdecimal() for key in inner):
         return [{name: own.get(key) for name, own in data.items()} for key in inner]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from itertools import islice, starmap, takewhile
 
@@ -133,45 +133,57 @@ def _latex_cells(line: str) -> list[str]:
 def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
     """A Markdown, psql, MySQL, org, wiki or box table, or lines parted by bars alone; None where there are no bars."""
     lines = [(number, _plain_text(line)) for number, line in lines]
+    is_wiki = any(pattern("markup.wiki").match(line.strip()) for _, line in lines)
+    split = _wiki_cells if is_wiki else splitter("|")
+    marks = {number for number, line in lines if is_rule(line) or re.fullmatch(r"[\s|:-]*-[\s|:-]*", line)}
     barred = [(number, line) for number, line in lines if "|" in line and not is_rule(line)]
     types = {number for number, line in barred if is_types_row(splitter("|")(line))}
-    barred = [(number, line) for number, line in barred if number not in types]
-    rules = [number for number, line in lines if is_rule(line) or re.fullmatch(r"[\s|:-]*-[\s|:-]*", line)]
+    barred, marks = [own for own in barred if own[0] not in types], marks | types
     if len(barred) < 2:
         return None
-    split = _wiki_cells if any(pattern("markup.wiki").match(line.strip()) for _, line in lines) else splitter("|")
-    widths = {len(split(line)) for _, line in islice(barred, COMPARED)}
-    near, bars = {*rules, *types}, {number for number, _ in barred}
-    heads = [
-        (number, line)
-        for number, line in barred
-        if number + 1 in near and number - 1 not in bars and not (number - 1 in near and number - 2 in bars)
-        if not any(parse_cell(c) for c in split(line)[:1])
-    ]
-    if any(line == "|===" for _, line in lines):  # AsciiDoc
+    heads = _heads(barred, marks, split)
+    if is_wiki:
+        heads = [own for own in lines if re.match(r"[!|](?![-}+])", own[1].strip())][:1]
+    elif any(line == "|===" for _, line in lines):  # AsciiDoc
         heads = barred[:1]
-    if split is _wiki_cells:
-        barred = [(number, line) for number, line in lines if re.match(r"[!|](?![-}+])", line.strip())]
+    elif not heads:
+        widths = {len(split(line)) for _, line in barred[:COMPARED]}
+        if len(widths) != 1 or widths == {1} or len(barred) < 0.6 * len(lines):
+            return None
         heads = barred[:1]
-    elif not heads and (len(widths) != 1 or widths == {1} or len(barred) < 0.6 * len(lines)):
-        return None
-    everything, heads = _all_lines(source), heads or barred[:1]
+    return _bar_tables(_all_lines(source), heads, marks, split)
+
+
+def _bar_tables(everything: Lines, heads: Lines, marks: set[int], split: Callable[[str], list[str]]) -> TableLayout:
+    """The tables below these heads; a broken one spoils none of the others."""
     ends = [*(number for number, _ in heads[1:]), everything[-1][0] + 1]
     tables: list[NamedTable] = []
     problems: list[FormatError] = []
     for (first, head), end in zip(heads, ends, strict=True):
-        below = [(number, text) for number, text in everything if first < number < end and number not in near]
+        below = [(number, text) for number, text in everything if first < number < end and number not in marks]
         above = [text for number, text in everything if number < first and "|" not in text and not is_rule(text)]
         rows = takewhile(lambda own: _is_aside(own[1]) or ("|" in own[1] and "|}" not in own[1]), below)
-        kept = [(number, text) for number, text in rows if not _is_aside(text)]
-        title = above[-1].strip("#*_ :") if above else ""
+        kept = [own for own in rows if not _is_aside(own[1])]
         try:
-            tables.append(NamedTable(title, _grid_of(split(head), kept, split, "|")))
+            tables.append(
+                NamedTable(above[-1].strip("#*_ :") if above else "", _grid_of(split(head), kept, split, "|"))
+            )
         except FormatError as problem:
             problems.append(problem)
     if not tables:
         raise problems[0]
-    return _whole(tables, "|")  # a broken table spoils none of the others
+    return _whole(tables, "|")
+
+
+def _heads(barred: Lines, marks: set[int], split: Callable[[str], list[str]]) -> list[tuple[int, str]]:
+    """The lines above a rule that begin a table: no rows of the one before."""
+    bars = {number for number, _ in barred}
+    return [
+        (number, line)
+        for number, line in barred
+        if number + 1 in marks and number - 1 not in bars and not (number - 1 in marks and number - 2 in bars)
+        if not any(map(parse_cell, split(line)[:1]))
+    ]
 
 
 def _list_layout(source: Source) -> TableLayout:
@@ -336,26 +348,39 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     if any(re.match(r"Time \(mean ± ", line) for _, line in lines):
         lines = [(number, line) for number, line in lines if not pattern("markup.hyperfine_end").search(line)]
     facts = [_facts(line) or _bare(line) for _, line in lines]
-    counts: dict[str, set[str]] = {}
-    for fact in (fact for own in facts for fact in own if fact.counts):
-        counts.setdefault(fact.name, set()).add(fact.cell)
-    lead = next((name for name, cells in counts.items() if len(cells) > 1), None)
+    lead = _lead_of(facts)
     if lead is None:
         return None
-    first = next(i for i, own in enumerate(facts) if any(fact.name == lead for fact in own))
-    last = max(i for i, own in enumerate(facts) if any(fact.name == lead for fact in own))
-    below = {fact.name for own in facts[last:] for fact in own if _is_measured(fact.name, fact.cell)}
-    shared = {fact.name for own in facts[:first] for fact in own} - below  # a serial run may stand above all K
-    rows, numbers = _runs(lines, facts, lead, shared)
-    rows, numbers = _rows_of_wholes(rows, numbers, lead)
-    names = [name for name, count in Counter(name for row in rows for name in row).items() if 2 * count > len(rows)]
-    names += ["status"] if any("status" in row for row in rows) and "status" not in names else []
-    names = [lead, *(name for name in names if name != lead)]
-    values = [name for name in names if any(_is_measured(name, row.get(name, "")) for row in rows)]
-    if len({row[lead] for row in rows}) < 2 or not values or shared & set(values) or len(names) > MOST_FACTS:
+    shared = _said_of_all(facts, lead)
+    return _layout_of_runs(*_rows_of_wholes(*_runs(lines, facts, lead, shared), lead), lead, shared)
+
+
+def _layout_of_runs(rows: list[dict[str, str]], numbers: list[int], lead: str, shared: set[str]) -> TableLayout | None:
+    """The runs as a table of what most of them say; None where K does not vary or nothing was measured."""
+    counts = Counter(name for row in rows for name in row)
+    status = ["status"] if counts["status"] else []
+    names = list(dict.fromkeys([lead, *(name for name in counts if 2 * counts[name] > len(rows)), *status]))
+    values = {name for name in names if any(_is_measured(name, row.get(name, "")) for row in rows)}
+    if len({row[lead] for row in rows}) < 2 or not values or shared & values or len(names) > MOST_FACTS:
         return None
     square = [[row.get(name, "ok" if name == "status" else "") for name in names] for row in rows]
     return _whole([NamedTable("", squared(names, numbers, square, (), ":"))], ":")
+
+
+def _said_of_all(facts: Sequence[list[_Fact]], lead: str) -> set[str]:
+    """The names that stand before the first K and belong to all runs, unless they are measured below the last K: a
+    serial run may stand above all K."""
+    at = [i for i, own in enumerate(facts) if any(fact.name == lead for fact in own)]
+    below = {fact.name for own in facts[at[-1] :] for fact in own if _is_measured(fact.name, fact.cell)}
+    return {fact.name for own in facts[: at[0]] for fact in own} - below
+
+
+def _lead_of(facts: Sequence[list[_Fact]]) -> str | None:
+    """The first name that counts workers and takes several values; None where none does."""
+    counts: dict[str, set[str]] = {}
+    for fact in (fact for own in facts for fact in own if fact.counts):
+        counts.setdefault(fact.name, set()).add(fact.cell)
+    return next((name for name, cells in counts.items() if len(cells) > 1), None)
 
 
 def _rows_of_wholes(
@@ -385,50 +410,73 @@ def _runs(
     lines: Lines, facts: Sequence[list[_Fact]], lead: str, shared: set[str]
 ) -> tuple[list[dict[str, str]], list[int]]:
     """One row for each run, with the line of its K; a name that comes again begins another row at the same K."""
-    starts = [i for i, own in enumerate(facts) if any(fact.name == lead for fact in own)]
+    starts = sum(any(fact.name == lead for fact in own) for own in facts)
     texts = Counter(line for (_, line), own in zip(lines, facts, strict=True) if not own)
-    context: dict[str, str] = {}
-    begun: dict[str, str] = {}
-    rows: list[dict[str, str]] = []
-    numbers: list[int] = []
-    behind: dict[str, str] = {}
-    above = below = ""
+    log = _RunLog(lead, shared)
     for (number, line), own in zip(lines, facts, strict=True):
-        leads = [fact.cell for fact in own if fact.name == lead]
         if not own and not is_rule(line):
-            above = line if texts[line] < len(starts) - 1 else above
-            below = line
-        is_said_again = begun.get(lead) == leads[0] and "status" not in rows[-1] if leads else True
-        if leads and not (is_said_again and not any(starmap(_is_measured, rows[-1].items()))):
-            says_more = len(own) > 1 or len(re.findall(r"[^\W\d]+", line)) > 1  # than `np = 2`
-            kind = re.sub(r"\s+", " ", pattern("markup.numeral").sub("#", line)) if says_more else ""
-            begun = {**context, lead: leads[0], SECTION: " ".join(filter(None, (above, kind)))[:60]}
-            rows.append(dict(begun))
-            numbers.append(number)
-            behind = {}
-            below = ""
+            log.above = line if texts[line] < starts - 1 else log.above
+            log.below = line
+        leads = [fact.cell for fact in own if fact.name == lead]
+        if leads and not log.is_said_again(leads[0]):
+            log.begin(number, line, leads[0], len(own))
         is_timed = any(_is_measured(fact.name, fact.cell) for fact in own)
-        if rows and (pattern("markup.crashed").search(line) or (is_timed and FAILED_MARK.search(line))):
-            rows[-1]["status"] = "failed"
+        if log.rows and (pattern("markup.crashed").search(line) or (is_timed and FAILED_MARK.search(line))):
+            log.rows[-1]["status"] = "failed"
         for fact in own:
-            if fact.name == lead:
-                continue
-            if fact.name in shared:
-                context[fact.name] = fact.cell
-            elif rows:
-                words = behind.setdefault(fact.name, fact.behind)
-                # `5 s setup` and `9 s solve` are no repeats of one another
-                is_named = fact.behind == words and not fact.behind.startswith("for ")
-                name = fact.name if is_named else f"{fact.name} {fact.behind}".strip()
-                if name in rows[-1]:
-                    rows.append(dict(begun))
-                    numbers.append(number)
-                if below and rows[-1] == begun:
-                    rows[-1][SECTION] = f"{begun[SECTION]} {below}".strip()[:60]
-                rows[-1][name] = fact.cell
+            log.add(fact, number)
+    rows = log.rows
     if len({row.get(SECTION) for row in rows}) < 2:
         rows = [{name: cell for name, cell in row.items() if name != SECTION} for row in rows]
-    return rows, numbers
+    return rows, log.numbers
+
+
+@dataclass
+class _RunLog:
+    """The runs of a log so far; `begun` is what the present one said first, `behind` the words behind its numbers."""
+
+    lead: str
+    shared: set[str]
+    rows: list[dict[str, str]] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    context: dict[str, str] = field(default_factory=dict)
+    begun: dict[str, str] = field(default_factory=dict)
+    behind: dict[str, str] = field(default_factory=dict)
+    above: str = ""
+    below: str = ""
+
+    def is_said_again(self, count: str) -> bool:
+        """Whether this K is that of the present run, of which nothing was measured yet."""
+        is_open = self.begun.get(self.lead) == count and "status" not in self.rows[-1]
+        return is_open and not any(starmap(_is_measured, self.rows[-1].items()))
+
+    def begin(self, number: int, line: str, count: str, facts: int) -> None:
+        says_more = facts > 1 or len(re.findall(r"[^\W\d]+", line)) > 1  # than `np = 2`
+        kind = re.sub(r"\s+", " ", pattern("markup.numeral").sub("#", line)) if says_more else ""
+        section = " ".join(filter(None, (self.above, kind)))[:60]
+        self.begun = {**self.context, self.lead: count, SECTION: section}
+        self.repeat(number)
+        self.behind, self.below = {}, ""
+
+    def repeat(self, number: int) -> None:
+        self.rows.append(dict(self.begun))
+        self.numbers.append(number)
+
+    def add(self, fact: _Fact, number: int) -> None:
+        """Another number of the present run; `5 s setup` and `9 s solve` are no repeats of one another."""
+        if fact.name == self.lead:
+            return
+        if fact.name in self.shared:
+            self.context[fact.name] = fact.cell
+        elif self.rows:
+            words = self.behind.setdefault(fact.name, fact.behind)
+            is_named = fact.behind == words and not fact.behind.startswith("for ")
+            name = fact.name if is_named else f"{fact.name} {fact.behind}".strip()
+            if name in self.rows[-1]:
+                self.repeat(number)
+            if self.below and self.rows[-1] == self.begun:
+                self.rows[-1][SECTION] = f"{self.begun[SECTION]} {self.below}".strip()[:60]
+            self.rows[-1][name] = fact.cell
 
 
 def _facts(line: str) -> list[_Fact]:
@@ -454,38 +502,50 @@ def _bare(line: str) -> list[_Fact]:
 
 def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
     """The number at one place of a line, named by the label before it or the words behind it; and where it ends."""
-    unit, cell, end = match["unit"] or "", match["value"], match.end()
-    noun = in_english(unit).lower()
-    if noun in _KINDS and (following := re.match(r"\s+([^\W\d]+)", line[end:])):  # 4 MPI processes
+    if (count := _count_at(line, match)) is not None:
+        return count
+    cell, end, unit = match["value"], match.end(), match["unit"] or ""
+    meaning = None if line[end : end + 1] == "=" else unit_of(unit)  # N=1024 threads=4
+    if meaning is None:
+        end, unit = match.end("value"), ""
+    name = _name_in(label)
+    words = parse_header(name).words
+    if spread := pattern("markup.spread_behind").match(line, end):
+        end, unit = spread.end(), f"{unit} {spread[0].strip()}".strip()
+    behind = pattern("markup.behind").match(line, end) if meaning is not None else None
+    if not any(sign.isalpha() for sign in name):
+        name = "" if meaning is None else "time" if meaning.quantity is Quantity.SECONDS else unit
+        if behind and not pattern("markup.numeral").match(line, behind.end()):  # 10.2 seconds time elapsed
+            name, end = behind[1].strip(), behind.end()
+    counted = _counted(name, words) if cell.isdecimal() and not unit else []
+    is_time = name[:1] != "-" and bool({*words} & (WORDS["time"] | WORDS["rate"] | {"per", "id"}))
+    words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
+    if len(counted) == 1 and not is_time:
+        return _Fact(counted[0], cell, True, words_behind), end
+    return _Fact(name[:60], f"{cell} {unit}".strip(), False, words_behind), end
+
+
+def _count_at(line: str, match: re.Match[str]) -> tuple[_Fact, int] | None:
+    """The number where a launcher or the noun behind it says that it counts workers: mpirun -np 4, 4 MPI processes."""
+    cell, end, before = match["value"], match.end(), line[: match.start()]
+    noun = "" if line[end : end + 1] == "=" else in_english(match["unit"] or "").lower()
+    if noun in _KINDS and (following := re.match(r"\s+([^\W\d]+)", line[end:])):
         noun = in_english(following[1]).lower()
         end += following.end() if noun in WORKER_NOUNS else 0
-    before = line[: match.start()]
     if pattern("markup.launchers").search(before) and not ("torchrun" in before and "--nnodes" in line):
         return _Fact("ranks", cell, counts=cell.isdecimal()), end
     if (noun in WORKER_NOUNS or noun in _LOADS) and len(noun) > 1 and cell.isdecimal():
         return _Fact(noun if noun.endswith("s") else f"{noun}s", cell, counts=True), end
-    if unit and unit_of(unit) is None:
-        end, unit = match.end("value"), ""
+    return None
+
+
+def _name_in(label: str) -> str:
+    """The name that a label gives to the number behind it: its last words, or an option such as --threads."""
     label = pattern("markup.remark").sub("", label) or label  # 8 threads (HT): 0.95 s
-    name = label.strip(" \t=:,;|[]()$>*#'\"-").split("  ")[-1].strip()
     if option := re.search(r"(?:^|\s)(?:--?(?P<flag>[\w-]+)[\s=]*|(?P<variable>[A-Z]\w*)=)$", label):
         name = option["flag"] or option["variable"]  # --threads 4, OMP_NUM_THREADS=4
-        name = f"-{name}" if option["flag"] and len(name) == 1 else name
-    words = parse_header(name).words
-    is_timed = bool(unit)
-    if spread := pattern("markup.spread_behind").match(line, end):
-        end, unit = spread.end(), f"{unit} {spread[0].strip()}".strip()
-    behind = pattern("markup.behind").match(line, end) if is_timed else None
-    if not any(sign.isalpha() for sign in name):
-        meaning = unit_of(unit.split()[0]) if is_timed else None
-        name = "" if meaning is None else "time" if meaning.quantity is Quantity.SECONDS else unit
-        if behind and not pattern("markup.numeral").match(line, behind.end()):  # 10.2 seconds time elapsed
-            name, end = behind[1].strip(), behind.end()
-    counted = _counted(name, words)
-    is_count = len(counted) == 1 and cell.isdecimal() and not unit
-    is_count = is_count and (name[0] == "-" or not {*words} & (WORDS["time"] | WORDS["rate"] | {"per", "id"}))
-    words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
-    return _Fact(counted[0] if is_count else name[:60], f"{cell} {unit}".strip(), is_count, words_behind), end
+        return f"-{name}" if option["flag"] and len(name) == 1 else name
+    return label.strip(" \t=:,;|[]()$>*#'\"-").split("  ")[-1].strip()
 
 
 def _facts_named_behind(line: str) -> list[_Fact]:

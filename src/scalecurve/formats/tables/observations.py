@@ -190,7 +190,7 @@ def _say_layout(work: TableWork) -> None:
 def _meaning(work: TableWork) -> Meaning | None:
     """What the observations are; a doubt is noted where nothing says it, or where they are no elapsed times."""
     view, options, place = work.view, work.options, work.chosen.value
-    head, name, cells = work.head(place), work.name(place), view.numbers(place)
+    head, name = work.head(place), work.name(place)
     if is_worker_time(head.text):
         remedy = "divide it by the number of workers, and give the elapsed time"
         work.faults.append(Fault(ALL_WORKERS, value=name, remedy=remedy))
@@ -201,30 +201,34 @@ def _meaning(work: TableWork) -> Meaning | None:
     meaning, origin = _stated_meaning(work, head, units)
     stated = bool(origin) or options.unit is not None
     _doubt_unit(work, head, meaning, stated)
-    if options.unit is not None and options.quantity in (None, Quantity.SECONDS):
-        if head.unit is not None and not np.isclose(head.unit.factor, options.unit):
-            text = f"the header states another unit than --unit ({head.unit.factor:g} s and {options.unit:g} s)"
-            work.faults.append(Fault(text, value=name, remedy="leave --unit out"))
-        meaning = ValueColumn(Quantity.SECONDS, options.unit, "s")
+    meaning = _of_asked_unit(work, head, meaning)
     is_rate = meaning is not None and meaning.quantity is not Quantity.SECONDS
     if options.quantity is None and is_rate and is_of_one_worker(name):
         remedy = "give the rate of all workers, or say --quantity throughput_per_worker if all are alike"
         way = {"quantity": Quantity.THROUGHPUT_PER_WORKER}
         work.doubt("rate-of-one", Fault("this is the rate of one worker, not of all", value=name, remedy=remedy), way)
-    bare = False
-    if meaning is None and options.quantity is None:
-        known = known_quantity(work.chosen)
-        bare = known is None
-        if bare and not _may_be_bare(work, head):
-            remedy = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
-            text = "the column's name does not say whether it holds times or rates"
-            work.faults.append(Fault(text, value=name, remedy=remedy))
-            work.ways += [{"quantity": quantity} for quantity in QUANTITIES]
-            return None
+    known = options.quantity or (known_quantity(work.chosen) if meaning is None else None)
+    if meaning is None and known is None and not _may_be_bare(work, head):
+        remedy = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
+        text = "the column's name does not say whether it holds times or rates"
+        work.faults.append(Fault(text, value=name, remedy=remedy))
+        work.ways += [{"quantity": quantity} for quantity in QUANTITIES]
+        return None
+    bare = meaning is None and known is None
+    if meaning is None or options.quantity not in (None, meaning.quantity):
         meaning = _plain_meaning(known or Quantity.SECONDS, name)
-    elif meaning is None or options.quantity not in (None, meaning.quantity):
-        meaning = _plain_meaning(options.quantity or Quantity.SECONDS, name)
-    return Meaning(meaning, stated, origin or "the header", bare, cells.unit is not None, units)
+    return Meaning(meaning, stated, origin or "the header", bare, view.numbers(place).unit is not None, units)
+
+
+def _of_asked_unit(work: TableWork, head: Header, meaning: ValueColumn | None) -> ValueColumn | None:
+    """The meaning in the unit that the user states, which must not contradict the header."""
+    unit, name = work.options.unit, work.name(work.chosen.value)
+    if unit is None or work.options.quantity not in (None, Quantity.SECONDS):
+        return meaning
+    if head.unit is not None and not np.isclose(head.unit.factor, unit):
+        text = f"the header states another unit than --unit ({head.unit.factor:g} s and {unit:g} s)"
+        work.faults.append(Fault(text, value=name, remedy="leave --unit out"))
+    return ValueColumn(Quantity.SECONDS, unit, "s")
 
 
 def _plain_meaning(quantity: Quantity, name: str) -> ValueColumn:
@@ -642,9 +646,10 @@ def _without_outcomes(work: TableWork, places: IntArray, factors: dict[int, list
             del factors[i]
     crossed = {i: labels for i, labels in factors.items() if _stands_at_every_k(labels, places)}
     rest = [i for i in factors if i not in crossed and work.view.is_numeric(i)]
+    if not repeats or not rest or not all(_stands_at_every_k(labels, places) for labels in repeats):
+        return factors
     rows = list(zip(places.tolist(), *repeats, *crossed.values(), strict=True))
-    recur = all(_stands_at_every_k(labels, places) for labels in repeats)
-    if not repeats or not rest or not recur or len(set(rows)) < len(rows):
+    if len(set(rows)) < len(rows):
         return factors
     for i in rest:
         work.use(i, Role.IGNORED, "varies from repeat to repeat, as a result does")
@@ -680,6 +685,8 @@ def _name_curves(
             text = f"{names[0]} and {names[1]} both count workers, and vary apart from each other"
             fault = Fault(text, remedy="say which of them is K with --k-column")
             work.doubt("several-splits", fault, *({"k_column": own} for own in names))
+    if not unclear:
+        return series | _splits(work, workers, series)
     groups = codes_of(list(zip(places.tolist(), *needed.values(), strict=True)))
     for i, labels in unclear.items():
         if len(set(zip(groups.tolist(), labels, strict=True))) == int(groups.max()) + 1:
@@ -875,67 +882,66 @@ def _summary(
     if len(samples.distinct_k) != len(samples):
         return ()
     kept = np.flatnonzero(work.keep)[rows]
+    counting = [i for i, use in work.uses.items() if use.role is Role.COUNT]
+    counts = numbers_of(work.grid.columns[counting[0]]).values[kept] if counting else None
+    std = _deviations(work, meaning, kept, counts) if spread is None else spread[rows]
+    if std is None and counts is None:
+        return ()
+    ns = [int(n) if n >= 1 else None for n in counts] if counts is not None else [None] * len(samples)
+    stds = [float(own) if own >= 0 else None for own in std] if std is not None else [None] * len(samples)
+    return tuple(Summary(int(k), n, own) for k, n, own in zip(samples.k, ns, stds, strict=True))
+
+
+def _deviations(work: TableWork, meaning: Meaning, kept: IntArray, counts: FloatArray | None) -> FloatArray | None:
+    """The standard deviations in the unit of the observations, by a column of them or of standard errors."""
     base = work.head(work.chosen.value).base
     beside = [i for i, use in work.uses.items() if use.role is Role.SPREAD]
     beside.sort(key=lambda i: (set(work.head(i).base) != set(base), i))
-    counting = [i for i, use in work.uses.items() if use.role is Role.COUNT]
-    counts = numbers_of(work.grid.columns[counting[0]]).values[kept] if counting else None
-    std = None if spread is None else spread[rows]
     deviations = [i for i in beside if work.head(i).statistic is Statistic.DEVIATION]
     errors = [i for i in beside if set(work.head(i).words) & {"sem", "stderr", "se"}]
-    for i, is_error in [*((i, False) for i in deviations[:1]), *((i, True) for i in errors[:1])]:
-        if std is None:
-            numbers, own = numbers_of(work.grid.columns[i], work.view.mark), work.head(i).unit
-            taken = 1.0 if meaning.from_cells else meaning.column.factor
-            factor = 1.0 if numbers.unit else own.factor if own else taken
-            std = numbers.values[kept] * factor
-            if is_error:
-                std = None if counts is None else std * np.sqrt(counts)
-    if std is None and counts is None:
-        return ()
-    return tuple(
-        Summary(
-            int(k),
-            None if counts is None or not counts[j] >= 1 else int(counts[j]),
-            None if std is None or not std[j] >= 0 else float(std[j]),
-        )
-        for j, k in enumerate(samples.k)
-    )
+    for i in (*deviations[:1], *errors[:1]):
+        numbers, own = numbers_of(work.grid.columns[i], work.view.mark), work.head(i).unit
+        taken = 1.0 if meaning.from_cells else meaning.column.factor
+        std: FloatArray = numbers.values[kept] * (1.0 if numbers.unit else own.factor if own else taken)
+        if i not in errors or counts is not None:
+            return std * np.sqrt(counts) if i in errors and counts is not None else std
+    return None
 
 
 def _refuse_pooling(work: TableWork, meaning: Meaning, curves: Sequence[TableCurve]) -> None:
     """Ask where rows of one K rise from row to row, lie far apart, or leap from K to K as another unit does."""
-    roles = {i: use.role for i, use in work.uses.items()}
-    numbered = any(role is Role.REPEAT and not work.head(i).says("steps") for i, role in roles.items())
+    repeats = [i for i, use in work.uses.items() if use.role is Role.REPEAT]
     name = work.name(work.chosen.value)
-    if not numbered and any(map(_is_running_clock, curves)):
-        text = f"{name} rises from row to row at every K: it may be the time since the start and not that of each run"
-        remedy = "give the time of each run, or a column `repeat` that numbers the runs of each K"
-        fault = Fault(text, work.grid.where(0), str(work.grid.columns[work.chosen.value][0]), remedy)
-        work.doubt("running-clock", fault)
-    telling = [i for i, role in roles.items() if role is Role.IGNORED and _may_tell(work, i)]
+    if all(work.head(i).says("steps") for i in repeats):
+        if any(map(_is_running_clock, curves)):
+            text = (
+                f"{name} rises from row to row at every K: it may be the time since the start and not that of each run"
+            )
+            remedy = "give the time of each run, or a column `repeat` that numbers the runs of each K"
+            fault = Fault(text, work.grid.where(0), str(work.grid.columns[work.chosen.value][0]), remedy)
+            work.doubt("running-clock", fault)
+        _refuse_rows_far_apart(work, curves)
+    if meaning.column.quantity is Quantity.SECONDS and any(map(_leaps, curves)):
+        text = f"{name} leaps between K by more than {LEAP:g} times, as times in two units do"
+        work.doubt("mixed-units", Fault(text, value=name, remedy="write all times in one unit"))
+
+
+def _refuse_rows_far_apart(work: TableWork, curves: Sequence[TableCurve]) -> None:
+    """Ask where half of the K of a curve have rows too far apart to be repeats of one another."""
+    ignored = [i for i, use in work.uses.items() if use.role is Role.IGNORED]
+    telling = [i for i in ignored if _may_tell(work, i)]
     for curve in curves:
         several = [values for values in curve.samples.by_k().values() if len(values) > 1]
         apart = sum(float(values.max()) > FAR_APART * float(values.min()) for values in several)
-        if not several or 2 * apart < len(several) or numbered:
+        if not several or 2 * apart < len(several) or not (telling or len(several) > 1):
             continue
-        text = f"rows of one K differ more than {FAR_APART:g} times"
-        if telling:
-            names = ", ".join(work.name(i) for i in telling[:5])
-            text += f", and the column {names} varies with them"
-            remedy = f"keep the rows of one curve, or rename {names} to `repeat` if the rows are repeats"
-        elif len(several) > 1:
-            text += ", and no column says why"
-            remedy = "keep the rows of one job, or number its repeats in a column `repeat`"
-        else:
-            continue
+        names = ", ".join(map(work.name, telling[:5]))
+        why = f"the column {names} varies with them" if telling else "no column says why"
+        remedy = f"keep the rows of one curve, or rename {names} to `repeat` if the rows are repeats"
+        remedy = remedy if telling else "keep the rows of one job, or number its repeats in a column `repeat`"
+        text = f"rows of one K differ more than {FAR_APART:g} times, and {why}"
         work.doubt("rows-far-apart", Fault(text, remedy=remedy), offered=bool(telling))
-        break
-    is_time = meaning.column.quantity is Quantity.SECONDS
-    if is_time and any(map(_leaps, curves)):
-        text = f"{name} leaps between K by more than {LEAP:g} times, as times in two units do"
-        fault = Fault(text, value=name, remedy="write all times in one unit")
-        work.doubt("mixed-units", fault)
+        return
 
 
 def _may_tell(work: TableWork, i: int) -> bool:
@@ -961,29 +967,21 @@ def _is_running_clock(curve: TableCurve) -> bool:
 
 def _chosen_curves(work: TableWork, curves: list[TableCurve], meaning: Meaning) -> list[TableCurve]:
     """All curves, or the one asked for; a curve at a single K is said and left out where others have more."""
-    series = work.options.series
-    if series is not None:
-        names = [curve.name for curve in curves]
-        near = [c for c in curves if series == c.name or series in (f"{n}={v}" for n, v in c.axes.items())]
-        near = near or [curve for curve in curves if series in curve.name]
-        if len(near) != 1 or not curves[0].axes:
-            what = "--series names no curve of the table" if not near else "--series fits several curves"
-            what = what if curves[0].axes else "the table holds a single curve"
-            raise InputError(Fault(what, value=series, remedy=f"there are: {', '.join(names[:20]) or 'no names'}"))
-        return near
+    if work.options.series is not None:
+        return _asked_curve(work.options.series, curves)
     if len(curves) == 1:
         return curves
     several = [curve for curve in curves if len(curve.samples.distinct_k) > 1]
     telling = [i for i, use in work.uses.items() if use.role is Role.SERIES]
-    columns = ", ".join(work.name(i) for i in telling)
+    columns = ", ".join(map(work.name, telling))
     if not several:
         text = f"each curve that {columns} tells apart was measured at a single K"
         remedy = f"keep the rows of one curve, or rename {columns} to `repeat` if the rows are repeats"
         names = [work.name(i) or str(i + 1) for i in telling]
-        ways = [{"ignore": (*work.options.ignore, own)} for own in names]
-        raise Unclear(Fault(text, remedy=remedy), ways=[*ways, {"ignore": (*work.options.ignore, *names)}])
-    few = sum(len(curve.samples.distinct_k) < 3 for curve in several)
-    if len(several) >= MOST_OF_A_SWEEP and len(telling) >= MOST_SETTINGS and few == len(several):
+        ways = [{"ignore": (*work.options.ignore, *own)} for own in (*((name,) for name in names), names)]
+        raise Unclear(Fault(text, remedy=remedy), ways=ways)
+    is_pairs = all(len(curve.samples.distinct_k) < 3 for curve in several)
+    if len(several) >= MOST_OF_A_SWEEP and len(telling) >= MOST_SETTINGS and is_pairs:
         text = f"{len(several)} curves of two K each: this is a sweep over {columns}"
         raise FormatError(Fault(text, remedy="keep the rows of one setting with --where column=value"))
     if len(several) < len(curves):
@@ -991,6 +989,17 @@ def _chosen_curves(work: TableWork, curves: list[TableCurve], meaning: Meaning) 
         text = f"curves measured at a single K were left out ({columns}): {left}"
         work.findings.append(warning("curves-left-out", text, column=columns))
     return several
+
+
+def _asked_curve(series: str, curves: list[TableCurve]) -> list[TableCurve]:
+    names = [curve.name for curve in curves]
+    near = [c for c in curves if series == c.name or series in (f"{n}={v}" for n, v in c.axes.items())]
+    near = near or [curve for curve in curves if series in curve.name]
+    if len(near) == 1 and curves[0].axes:
+        return near
+    what = "--series names no curve of the table" if not near else "--series fits several curves"
+    what = what if curves[0].axes else "the table holds a single curve"
+    raise InputError(Fault(what, value=series, remedy=f"there are: {', '.join(names[:20]) or 'no names'}"))
 
 
 def _name_warm_up(work: TableWork, curves: Sequence[TableCurve]) -> None:

@@ -140,21 +140,26 @@ def from_columns_of_curves(grid: CellGrid, curves: Sequence[int], name: str = "s
     spreads = [i for i, header in enumerate(grid.headers) if parse_header(header).statistic is not None]
     others = [i for i in range(len(grid.headers)) if i not in {*curves, *spreads}]  # a spread is that of one curve
     rows, absent = _laid_down(grid, curves, by_column=True)
-    names = dict(zip(curves, _what_differs([grid.headers[i].strip() for i in curves]), strict=True))
+    whole = [grid.headers[i].strip() for i in curves]
+    short = _what_differs(whole)
+    names = dict(zip(curves, short, strict=True))
     columns = [cells_of([grid.columns[i][row] for row, _ in rows]) for i in others]
     columns += [[names[i] for _, i in rows], cells_of([grid.columns[i][row] for row, i in rows])]
-    ends = {grid.headers[i].strip()[len(names[i]) :].strip(" ,:-") for i in curves}
-    title = re.sub(r"^[\[(](.*)[\])]$", r"\1", ends.pop()) if len(ends) == 1 else ""
-    title = title or "value"
-    if not value_meaning(title):  # the name of one of them says what all hold; that of CPU time would say too much
-        named = sorted((grid.headers[i] for i in curves), key=lambda own: parse_header(own).says("cpu"))
-        title = next(filter(value_meaning, named), title)
-    headers = (*(grid.headers[i] for i in others), name, title)
+    headers = (*(grid.headers[i] for i in others), name, _title_of(whole, short))
     long = replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row, _ in rows])
-    uses = [ColumnUse(grid.headers[i].strip(), Role.VALUE, "the observations of one curve") for i in curves]
-    left = [i for i in spreads if i not in curves]
-    uses += [ColumnUse(grid.headers[i].strip(), Role.IGNORED, "beside several curves") for i in left]
+    uses = [ColumnUse(own, Role.VALUE, "the observations of one curve") for own in whole]
+    left = [grid.headers[i].strip() for i in spreads if i not in curves]
+    uses += [ColumnUse(own, Role.IGNORED, "beside several curves") for own in left]
     return LongGrid(long, len(others) + 1, None, tuple(uses), absent, "curves", laid=tuple(curves))
+
+
+def _title_of(whole: Sequence[str], short: Sequence[str]) -> str:
+    """What the columns of curves hold: how all their names end, else one that says it, best not that of CPU time."""
+    ends = {own[len(part) :].strip(" ,:-") for own, part in zip(whole, short, strict=True)}
+    title = re.sub(r"^[\[(](.*)[\])]$", r"\1", ends.pop()) if len(ends) == 1 else ""
+    if value_meaning(title := title or "value"):
+        return title
+    return next(filter(value_meaning, sorted(whole, key=lambda own: parse_header(own).says("cpu"))), title)
 
 
 def _what_differs(names: Sequence[str]) -> list[str]:
@@ -171,26 +176,41 @@ def from_columns_of_k(grid: CellGrid, heads: Sequence[Header], family: NumberedC
     places, others = family.places, [i for i in range(len(heads)) if i not in family.places]
     workers = dict(zip(places, map(str, family.numbers), strict=True))
     corner = re.split(r"\s*[/\\|]\s*", grid.headers[others[0]]) if others else []
-    nouns = [word for word in family.words if word in WORKER_NOUNS]
-    k_header = nouns[0] if nouns else next((heads[i].text for i in others if k_unit_of(heads[i].text)), "K")
-    if len(corner) == 2 and k_unit_of(corner[1]):  # size/threads above the rows of each size
-        k_header = corner[1]
+    k_header = _name_of_k(heads, family, others, corner)
     titled = [i for i in others if value_meaning(heads[i].text) is not None and not worker_unit(heads[i].text)]
     if len(others) == 1 and not titled and _name_metrics(grid.columns[others[0]]):
         return _with_metrics_as_columns(grid, others[0], places, (k_header, list(workers.values())))
     rows, absent = _laid_down(grid, places, by_column=False)
-    with_unit = next((heads[i].text for i in places if heads[i].unit), None)
-    timed = " ".join(family.words) if any(value_meaning(heads[i].text) for i in places) else None
-    headers = [k_header, heads[titled[0]].text if titled else with_unit or timed or "value"]
+    headers = [k_header, heads[titled[0]].text if titled else _name_of_values(heads, family)]
     columns: list[Cells] = [[workers[i] for _, i in rows], cells_of([grid.columns[i][row] for row, i in rows])]
     for i in others:
-        name = "row" if i in titled or worker_unit(heads[i].text) else corner[0] if len(corner) == 2 else heads[i].text
-        headers.append("repeat" if _number_repeats(grid.columns[i], heads[i]) else name)
+        is_row = i in titled or worker_unit(heads[i].text) is not None
+        headers.append(_name_of_rows(grid.columns[i], heads[i], corner, is_row))
         columns.append(cells_of([grid.columns[i][row] for row, _ in rows]))
     lines = [grid.lines[row] for row, _ in rows]
     long = replace(grid, headers=tuple(headers), columns=tuple(columns), lines=lines)
     uses = tuple(ColumnUse(heads[i].text, Role.VALUE, f"the observations at K = {workers[i]}") for i in places)
     return LongGrid(long, 1, 0, uses, absent, "k-in-headers", laid=places)
+
+
+def _name_of_k(heads: Sequence[Header], family: NumberedColumns, others: Sequence[int], corner: Sequence[str]) -> str:
+    """What K counts where it stands in the header row: by a corner such as size/threads, the headers, other columns."""
+    if len(corner) == 2 and k_unit_of(corner[1]):
+        return corner[1]
+    nouns = [word for word in family.words if word in WORKER_NOUNS]
+    return next(iter([*nouns, *(heads[i].text for i in others if k_unit_of(heads[i].text))]), "K")
+
+
+def _name_of_rows(cells: Cells, head: Header, corner: Sequence[str], is_row: bool) -> str:
+    if _number_repeats(cells, head):
+        return "repeat"
+    return "row" if is_row else corner[0] if len(corner) == 2 else head.text
+
+
+def _name_of_values(heads: Sequence[Header], family: NumberedColumns) -> str:
+    with_unit = next((heads[i].text for i in family.places if heads[i].unit), None)
+    timed = " ".join(family.words) if any(value_meaning(heads[i].text) for i in family.places) else None
+    return with_unit or timed or "value"
 
 
 def _name_metrics(cells: Cells) -> bool:
@@ -224,23 +244,29 @@ def grid_of_parted_labels(grid: CellGrid) -> CellGrid | None:
     A label without a number is a program of its own: serial ones at K = 1, others at no K.
     """
     for i, column in enumerate(grid.columns):
-        labels = [] if isinstance(column, np.ndarray) else [cell.strip() for cell in column]
-        parted = [pattern("shapes.label").fullmatch(label) for label in labels]
-        names = {own["name"].lower() for own in parted if own is not None}
-        several = len({own["count"] for own in parted if own is not None}) > 1
-        if 2 * sum(own is not None for own in parted) < len(parted) or not several or not names <= _PARALLEL:
-            continue
-        counts = [
-            own["count"] if own else "1" if is_serial(cell) else "" for own, cell in zip(parted, labels, strict=True)
-        ]
-        kinds = [own["name"] if own else cell for own, cell in zip(parted, labels, strict=True)]
-        kept = [row for row, count in enumerate(counts) if count]
-        others = [j for j in range(len(grid.headers)) if j != i]
-        columns = [[counts[row] for row in kept], [kinds[row] for row in kept]]
-        columns += [[grid.columns[j][row] for row in kept] for j in others]
-        headers = ("workers", f"{grid.headers[i].strip()} (series)", *(grid.headers[j] for j in others))
-        return replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row in kept])
+        rows = [] if isinstance(column, np.ndarray) else _parted([cell.strip() for cell in column])
+        if rows:
+            kept = [row for row, _, _ in rows]
+            others = [j for j in range(len(grid.headers)) if j != i]
+            columns: list[Cells] = [[count for _, count, _ in rows], [kind for _, _, kind in rows]]
+            columns += [[grid.columns[j][row] for row in kept] for j in others]
+            headers = ("workers", f"{grid.headers[i].strip()} (series)", *(grid.headers[j] for j in others))
+            return replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row in kept])
     return None
+
+
+def _parted(labels: Sequence[str]) -> list[tuple[int, str, str]]:
+    """The row, the count and the kind of each label of that form; nothing where most are none, or K is one."""
+    matches = [pattern("shapes.label").fullmatch(label) for label in labels]
+    found = [own for own in matches if own is not None]
+    names = {own["name"].lower() for own in found}
+    if 2 * len(found) < len(labels) or len({own["count"] for own in found}) < 2 or not names <= _PARALLEL:
+        return []
+    return [
+        (row, own["count"] if own else "1", own["name"] if own else label)
+        for row, (own, label) in enumerate(zip(matches, labels, strict=True))
+        if own or is_serial(label)
+    ]
 
 
 def from_header_row(grid: CellGrid) -> CellGrid:

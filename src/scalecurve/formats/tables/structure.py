@@ -10,7 +10,7 @@ import itertools
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.headers import (
@@ -39,6 +39,8 @@ MOST_COLUMNS = 10_000
 ENOUGH_FAULTS = 10_000
 SECTION = "section"  # the name of the column that tells the parts of a file apart
 EXPECTED = "expected a header line and rows, such as: K,seconds"
+PARTING = ("\t", ";", ",")
+BLANKS = (None, "  ", " (")
 _COMMENTS = ("#", "%", "//")
 BARS = str.maketrans("│┃║┆", "||||")
 
@@ -94,30 +96,52 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
         raise FormatError(Fault("the file holds rules and no rows", remedy=EXPECTED))
     delimiter = _delimiter([line for _, line in body[: COMPARED + 5]])
     split = splitter(delimiter)
-    width = max((len(split(line)) for _, line in body[1 : COMPARED + 1]), default=len(split(body[0][1])))
-    place = _header_place([split(line) for _, line in body[:COMPARED]]) if width > 1 else 0
-    line = body[place][1]
-    headers = _header_cells(line, split, width)
+    rows = [split(line) for _, line in body[:COMPARED]]
+    width = max(map(len, [split(line) for _, line in body[1 : COMPARED + 1]] or rows))
+    place = _header_place(rows) if width > 1 else 0
+    headers = _header_cells(body[place][1], split, width)
     if place and len(set(headers)) < len([cell for cell in headers if cell]):
         headers = _below(_header_cells(body[place - 1][1], split, width), headers)
-    is_uneven = len({len(split(line)) for _, line in body[:COMPARED]}) > 1
-    states = pattern("structure.states").search
-    if is_uneven or states(lines[0][1]) or any(parse_cell(cell) or states(cell) for cell in headers):
-        from scalecurve.formats.tables.markup import log_layout
+    is_uneven = len(set(map(len, rows))) > 1
+    for way in (_as_log, _as_aligned, _as_blocks) if is_uneven or delimiter not in (",", ";", "\t") else (_as_log,):
+        if (layout := way(source, lines, body, headers, rows[place:], delimiter, is_uneven)) is not None:
+            return layout
+    return _with_header(delimiter, split, width, place, headers, body, comments)
 
-        if (log := log_layout(source, lines)) is not None:
-            return log
-    is_titled = delimiter == "  " and len({len(split(line)) for _, line in body[place:COMPARED]}) == 1
-    widths = {len(split(line)) for _, line in body[place + 1 : COMPARED]}
-    has_index = delimiter is None and widths == {len(headers) + 1}  # a frame prints its rows with a number
-    blanks = is_uneven and not is_titled and not has_index and delimiter in (None, "  ", " (")
-    if blanks and (aligned := _aligned_layout(body)) is not None:
-        return aligned
+
+Rows = Sequence[Sequence[str]]
+
+
+def _as_log(
+    source: Source, lines: Lines, body: Lines, headers: Sequence[str], rows: Rows, mark: str | None, is_uneven: bool
+) -> TableLayout | None:
+    """The runs of a log, where lines are parted unevenly or the first of them states numbers."""
+    states = pattern("structure.states").search
+    if not is_uneven and not states(lines[0][1]) and not any(parse_cell(cell) or states(cell) for cell in headers):
+        return None
+    from scalecurve.formats.tables.markup import log_layout
+
+    return log_layout(source, lines)
+
+
+def _as_aligned(
+    source: Source, lines: Lines, body: Lines, headers: Sequence[str], rows: Rows, mark: str | None, is_uneven: bool
+) -> TableLayout | None:
+    """Columns that stand below each other, where blanks part the lines unevenly."""
+    is_titled = mark == "  " and len(set(map(len, rows))) == 1
+    has_index = mark is None and set(map(len, rows[1:])) == {len(headers) + 1}  # a frame prints its rows with a number
+    return _aligned_layout(body) if is_uneven and not is_titled and not has_index and mark in BLANKS else None
+
+
+def _as_blocks(
+    source: Source, lines: Lines, body: Lines, headers: Sequence[str], rows: Rows, mark: str | None, is_uneven: bool
+) -> TableLayout | None:
+    """The tables inside of a text, where no header names a column of the whole."""
     is_prose = not any(k_unit_of(cell) or value_meaning(cell) for cell in headers)
-    tables = blocks(source) if is_prose and (is_uneven or delimiter in (None, "  ", " (")) else []
+    tables = blocks(source) if is_prose and (is_uneven or mark in BLANKS) else []
     if tables and (is_uneven or sum(table.grid.rows for table in tables) < MOSTLY_TEXT * len(body)):
         return TableLayout(None, str.split, tables[0].grid.headers, tables[0].grid.lines[0], tuple(tables))
-    return _with_header(delimiter, split, width, place, headers, body, comments)
+    return None
 
 
 def _with_header(
@@ -179,25 +203,28 @@ def _blocks_parted_by(lines: Sequence[str], delimiter: str | None) -> list[Named
     tables, place = [], 0
     while place < len(lines):
         end = place
-        taken: list[int] = []
         while end < len(lines) and _belongs(end, place, is_row, cells, delimiter in (",", ";", "	")):
-            taken += [end] if is_row[end] else []
             end += 1
+        taken = [i for i in range(place, end) if is_row[i]]
         if len(taken) > 1 and len({tuple(cells[i]) for i in taken}) > 1:
-            width, above = len(cells[place]), place - 1
-            while above >= 0 and is_rule(lines[above]) and lines[above].strip():
-                above -= 1
-            names = _header_cells(lines[above], split, width) if above >= 0 and lines[above].strip() else []
-            is_named = len(names) == width and not any(map(parse_cell, names))
-            headers = names if is_named else list(nameless(width))
-            before = above if is_named else above + 1
-            title = next(
-                (line.strip("#*_ :=-\"'") for line in reversed(lines[:before]) if line.strip("#*_ :=-\"'")), ""
-            )
+            headers, above = _names_above(lines, place, split, len(cells[place]))
+            titles = (line.strip("#*_ :=-\"'") for line in reversed(lines[:above]))
             grid = _grid(headers, [cells[i] for i in taken], [i + 1 for i in taken])
-            tables.append(NamedTable(title[:80], grid))
+            tables.append(NamedTable(next(filter(None, titles), "")[:80], grid))
         place = max(end, place + 1)
     return tables
+
+
+def _names_above(
+    lines: Sequence[str], place: int, split: Callable[[str], list[str]], width: int
+) -> tuple[Sequence[str], int]:
+    """The headers in the line above a row, and where what stands above the table ends."""
+    above = place - 1
+    while above >= 0 and is_rule(lines[above]) and lines[above].strip():
+        above -= 1
+    names = _header_cells(lines[above], split, width) if above >= 0 and lines[above].strip() else []
+    is_named = len(names) == width and not any(map(parse_cell, names))
+    return (names, above) if is_named else (nameless(width), above + 1)
 
 
 def _belongs(at: int, first: int, is_row: Sequence[bool], cells: Sequence[Sequence[str]], is_parted: bool) -> bool:
@@ -224,15 +251,20 @@ def _aligned_layout(body: Lines) -> TableLayout | None:
             row[i : i + 2] = [" ".join(row[i : i + 2]).strip()]
     if len(rows[0]) < 2 or any(sum(map(bool, row)) < 2 for row in rows[first:]):
         return None
-    headers: list[str] = rows[0]
-    for row in rows[1:first]:
-        if is_units_row(row):
-            first -= 1
-            break
-        if not is_types_row([cell for cell in row if cell]):
-            headers = _with_index_names(headers, row) or _below(headers, row)
+    headers, first = _stacked_headers(rows[:first])
     grid = squared(headers, [number for number, _ in body[first:]], rows[first:])
     return TableLayout(None, str.split, grid.headers, body[first][0], (NamedTable("", grid),))
+
+
+def _stacked_headers(rows: Sequence[list[str]]) -> tuple[list[str], int]:
+    """The headers of several lines, and how many lines they take; a line of units is left to the rows."""
+    headers = rows[0]
+    for row in rows[1:]:
+        if is_units_row(row):
+            return headers, len(rows) - 1
+        if not is_types_row([cell for cell in row if cell]):
+            headers = _with_index_names(headers, row) or _below(headers, row)
+    return headers, len(rows)
 
 
 def _is_names_row(cells: Sequence[str], width: int) -> bool:
@@ -280,19 +312,22 @@ def _with_names_below(headers: Sequence[str], cells: Sequence[str]) -> list[str]
     named = [header for header in headers if header]
     if len(set(named)) == len(named) or len(cells) != len(headers):
         return []
-    counted = [i for i, header in enumerate(headers) if named.count(header) > 1 and worker_unit(header)]
-    if len(counted) > 1 and all(cells[i].isdecimal() for i in counted):  # Threads over 1, 2, 4
-        above = {i: f"{worker_unit(headers[i])} =" for i in counted}
-        return [f"{above.get(i, headers[i])} {cell}".strip() for i, cell in enumerate(cells)]
-    if not _is_names_row(cells, len(headers)):
-        return []
-    if len(set(named)) == 1 and any(value_meaning(cell) for cell in cells) and value_meaning(named[0]) is None:
-        return [name or head for head, name in zip(headers, cells, strict=True)]  # one title above all of them
-    if len(set(named) - {header for header in headers if worker_unit(header)}) == 1 and not any(
-        map(value_meaning, cells)
-    ):
-        return [f"{name} {head}".strip() for head, name in zip(headers, cells, strict=True)]  # Wall time (s) over codes
-    return [f"{head} {name}".strip() if name != head else name for head, name in zip(headers, cells, strict=True)]
+    pairs = list(zip(headers, cells, strict=True))
+    repeated = {header for header in named if named.count(header) > 1 and worker_unit(header)}
+    counted = [cell for header, cell in pairs if header in repeated]
+    if len(counted) > 1 and all(map(str.isdecimal, counted)):  # Threads over 1, 2, 4
+        return [f"{f'{worker_unit(head)} =' if head in repeated else head} {cell}".strip() for head, cell in pairs]
+    return _joined_names(named, pairs) if _is_names_row(cells, len(headers)) else []
+
+
+def _joined_names(named: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """The names of two lines: below one title, below a quantity of all columns, or each below its group."""
+    is_measured = any(value_meaning(cell) for _, cell in pairs)
+    if len(set(named)) == 1 and is_measured and value_meaning(named[0]) is None:
+        return [name or head for head, name in pairs]
+    if len({header for header in named if not worker_unit(header)}) == 1 and not is_measured:
+        return [f"{name} {head}".strip() for head, name in pairs]  # Wall time (s) over codes
+    return [f"{head} {name}".strip() if name != head else name for head, name in pairs]
 
 
 def squared(
@@ -399,36 +434,55 @@ def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str
 
     Parts begin at comments and at empty lines between rows; a comment that stands before every part names none.
     """
-    parted = layout.delimiter in (",", ";", "\t")
-    numbers: list[int] = []
-    rows: list[list[str]] = []
-    parts: list[int] = []
-    above: list[list[str]] = [[]]
+    parted = layout.delimiter in PARTING
+    found = _Parts()
     blanks = 0
     with source.open_text() as file:
         for number, line in enumerate(file, 1):
             text = line.strip()
             is_after_blank, blanks = blanks > 0 or number == 1, 0 if text else blanks + 1
-            is_units = not rows and text.startswith("#") and is_units_row(layout.split(text))
-            is_aside = is_comment(text) or (is_after_blank and number != layout.first and _is_title(text, layout))
-            if (blanks > 1 or is_aside) and parts and parts[-1] == len(above) - 1 and not is_units:
-                above.append([])
-            if not text or (is_aside and not is_units):
-                above[-1] += [text.strip("#%/ ")] if text.strip("#%/ ") else []
-                continue
-            is_row = number > layout.first and (parted or not is_rule(text))
-            if is_row and (cells := layout.split(line.rstrip("\r\n") if parted else text)):
-                if tuple(cells) == layout.headers:  # the header again: another table, or another run of the script
-                    above += [[]] if parts and parts[-1] == len(above) - 1 else []
-                    continue
-                rows.append(cells)
-                numbers.append(number)
-                parts.append(len(above) - 1)
-    if len(used := set(parts)) < 2:
-        return numbers, rows, []
-    everywhere = set.intersection(*(set(above[part]) for part in used))
-    names = [", ".join(text for text in own if text not in everywhere).strip("\"' ")[:60] for own in above]
-    return numbers, rows, [names[part] or f"part {part + 1}" for part in parts]
+            is_units = not found.rows and text.startswith("#") and is_units_row(layout.split(text))
+            is_title = is_after_blank and number != layout.first and _is_title(text, layout)
+            is_aside = (is_comment(text) or is_title) and not is_units
+            if is_aside or (blanks > 1 and not is_units):
+                found.end_part()
+            if not text or is_aside:
+                found.above[-1] += filter(None, [text.strip("#%/ ")])
+            elif number > layout.first and (parted or not is_rule(text)):
+                found.add(number, layout.split(line.rstrip("\r\n") if parted else text), layout.headers)
+    return found.numbers, found.rows, found.names()
+
+
+@dataclass
+class _Parts:
+    """The rows of a text so far, the part of each, and the lines above each part."""
+
+    numbers: list[int] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
+    above: list[list[str]] = field(default_factory=lambda: [[]])
+
+    def end_part(self) -> None:
+        if self.parts and self.parts[-1] == len(self.above) - 1:
+            self.above.append([])
+
+    def add(self, number: int, cells: list[str], headers: Sequence[str]) -> None:
+        """Another row; the header again begins another table, or another run of the script."""
+        if tuple(cells) == headers:
+            self.end_part()
+        elif cells:
+            self.numbers.append(number)
+            self.rows.append(cells)
+            self.parts.append(len(self.above) - 1)
+
+    def names(self) -> list[str]:
+        """What names the part of each row; nothing where there is one part."""
+        used = set(self.parts)
+        if len(used) < 2:
+            return []
+        everywhere = set.intersection(*(set(self.above[part]) for part in used))
+        names = [", ".join(text for text in own if text not in everywhere).strip("\"' ")[:60] for own in self.above]
+        return [names[part] or f"part {part + 1}" for part in self.parts]
 
 
 def _is_title(text: str, layout: TableLayout) -> bool:
@@ -456,32 +510,30 @@ def splitter(delimiter: str | None) -> Callable[[str], list[str]]:
 
 def _delimiter(lines: Sequence[str]) -> str | None:
     """The delimiter that parts all lines alike; else the first one in the header; None for blanks."""
-    for candidate in ("\t", ";", ","):
-        widths = {len(splitter(candidate)(line)) for line in lines if line.strip()}
+    filled = [line for line in lines if line.strip()]
+    for mark in PARTING:
+        widths = {len(splitter(mark)(line)) for line in filled}
         if len(widths) == 1 and widths != {1}:
-            return candidate
-    first = lines[0] if lines else ""
-    for candidate in ("\t", ";", ","):
-        rows = [line for line in lines[1:6] if candidate in line]
-        if candidate in first and (rows or len(lines) == 1 or (candidate == "," and not _has_header_below(lines))):
-            return candidate
-    plain = {len(line.split()) for line in lines if line.strip()}
+            return mark
+    for mark in PARTING:
+        if lines and mark in lines[0] and (mark == "," or len(lines) == 1 or any(mark in line for line in lines[1:6])):
+            return mark
+    if (blank := _blank_between(lines, filled)) is not None:
+        return blank or None
+    return next((mark for mark in PARTING if sum(mark in line for line in lines) > len(lines) / 2), None)
+
+
+def _blank_between(lines: Sequence[str], filled: Sequence[str]) -> str | None:
+    """How blanks part the lines, "" where every blank does; None where they part no table."""
+    plain = {len(line.split()) for line in filled}
     if len(plain) == 1 < max(plain) and all(parse_cell(cell) for line in lines[1:] for cell in line.split()):
-        return None  # every blank parts numbers, however many blanks there are
-    for candidate in ("  ", " (") if len(plain) > 1 else ("  ",):
-        parted = [len(splitter(candidate)(line)) for line in lines if line.strip()]
+        return ""  # every blank parts numbers, however many blanks there are
+    for blank in ("  ", " (") if len(plain) > 1 else ("  ",):
+        parted = [len(splitter(blank)(line)) for line in filled]
         usual = max(set(parted), key=parted.count, default=1)
         if usual > 1 and (len(set(parted)) == 1 or _is_titled(parted, usual, lines)):
-            return candidate
-    return next((c for c in ("\t", ";", ",") if sum(c in line for line in lines) > len(lines) / 2), None)
-
-
-def _has_header_below(lines: Sequence[str]) -> bool:
-    """Whether the first line is a title: below it stand names, and then rows of numbers with equally many cells."""
-    names, *rows = [line.split() for line in lines[1:6]]
-    widths = {len(row) for row in rows}
-    is_table = len(rows) > 1 and len(widths) == 1 and 1 < max(widths) <= len(names)
-    return is_table and not any(map(parse_cell, names)) and all(any(map(parse_cell, row)) for row in rows)
+            return blank
+    return None
 
 
 def _is_titled(widths: Sequence[int], usual: int, lines: Sequence[str]) -> bool:

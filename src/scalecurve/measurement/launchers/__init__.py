@@ -17,8 +17,8 @@ LAUNCHERS = {
     "torchrun": "direct.Torchrun",
     "ssh": "direct.Ssh",
     "slurm": "slurm.Slurm",
-    "ray": "functions.Ray",
-    "dask": "functions.Dask",
+    "ray": "functions.Functions",
+    "dask": "functions.Functions",
     "pbs": "batch.Batch",
     "torque": "batch.Batch",
     "lsf": "batch.Batch",
@@ -38,7 +38,7 @@ def launcher_named(name: str) -> Launcher:
         raise InputError(Fault("unknown launcher", where="launcher.name", value=name, remedy=hint))
     module, _, kind = LAUNCHERS[name].partition(".")
     make = getattr(import_module(f"{__name__}.{module}"), kind)
-    launcher: Launcher = make(name) if module in ("batch", "slurm") else make()
+    launcher: Launcher = make(name) if module in ("batch", "slurm", "functions") else make()
     return launcher
 
 

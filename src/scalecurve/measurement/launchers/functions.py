@@ -34,25 +34,19 @@ ROUNDS = 5
 STARTS = 3
 
 
-class Ray(Launcher):
-    name = "ray"
+class Functions(Launcher):
+    """A Python function on the workers of an engine."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def missing(self, world: World) -> str | None:
-        return None if find_spec("ray") else "Ray is not installed; pip install 'scalecurve[ray]'"
+        there = find_spec({"dask": "distributed"}.get(self.name, self.name))
+        return None if there else f"{self.name.capitalize()} is not installed; pip install 'scalecurve[{self.name}]'"
 
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        outcome = launch_driver("ray", job, settings, world)
+        outcome = launch_driver(self.name, job, settings, world)
         return without_usage(outcome) if settings.launcher.address else outcome
-
-
-class Dask(Launcher):
-    name = "dask"
-
-    def missing(self, world: World) -> str | None:
-        return None if find_spec("distributed") else "Dask is not installed; pip install 'scalecurve[dask]'"
-
-    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        return launch_driver("dask", job, settings, world)
 
 
 def launch_driver(engine: str, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:

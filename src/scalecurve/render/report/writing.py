@@ -112,11 +112,7 @@ def write_report(
     studies: Sequence[Any] = study if _are_several(study) else [study]  # type: ignore[assignment]
     if not studies:
         raise InputError("a report needs at least one study")
-    for name, given, known in (("purpose", purpose, (None, *PURPOSES)), ("paper", paper, PAPERS)):
-        if given not in known:
-            raise InputError(
-                Fault(f"unknown {name}", value=str(given), remedy=f"one of {', '.join(filter(None, known))}")
-            )
+    _check_names(purpose, paper)
     if history is not None and not Path(history).is_file():
         remedy = "scalecurve check STUDY --history FILE writes one"
         raise InputError(Fault("there is no such history", value=str(history), remedy=remedy))
@@ -129,6 +125,15 @@ def write_report(
     if together.section is None and len(loaded) == 2 and loaded[0].regime is loaded[1].regime:
         together = compared(together, *loaded)
     return write(Path(path), together.named(materials), together, purpose=purpose, runs=runs, paper=paper)
+
+
+def _check_names(purpose: str | None, paper: str) -> None:
+    """Raises InputError for a purpose or a paper that is not known."""
+    for name, given, known in (("purpose", purpose, (None, *PURPOSES)), ("paper", paper, PAPERS)):
+        if given not in known:
+            raise InputError(
+                Fault(f"unknown {name}", value=str(given), remedy=f"one of {', '.join(filter(None, known))}")
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -456,18 +456,12 @@ class ChosenScale:
 def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     """The P that is best by the objective among those within deadline and budget, surely where some are; where no
     objective is named the cheapest that is in time, or the soonest."""
-    deadline, budget, first = request.deadline_seconds, request.budget_dollars, rows[0]
+    first, deadline, budget = rows[0], request.deadline_seconds, request.budget_dollars
     cheap = deadline is not None and budget is None and first.run_usd is not None
     objective = request.objective or ("cost" if cheap else "time")
     key, limits = OBJECTIVES[objective], limit_words(deadline, budget)
-    unpaid = budget is not None and first.run_usd is None
-    if unpaid or None in (first.run_seconds, getattr(first, key)):
-        message = f"{limit_words(None, budget) if unpaid else f'the objective {objective}'} needs a figure that this "
-        note = info("no-price", f"{message}cluster does not have", remedy="give --price")
-        if deadline is None or first.run_seconds is None:
-            return ChosenScale(findings=(note,))
-        chosen = choose(rows, replace(request, budget=None if unpaid else request.budget, objective="time"))
-        return replace(chosen, findings=(note, *chosen.findings))
+    if (budget is not None and first.run_usd is None) or getattr(first, key) is None:
+        return chosen_without_price(rows, request, objective)
     near = min(rows, key=lambda row: (excess(row, request), row.gpus))
     allowed = [row for row in rows if excess(row, request) <= 1.0]
     if not allowed:
@@ -478,6 +472,17 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     if not limits and request.objective is None:
         return ChosenScale(best.gpus)
     return worded(best, f"best by {objective}{f' within {limits}' if limits else ''}", request, sure=bool(sure))
+
+
+def chosen_without_price(rows: Sequence[PlanRow], request: PlanRequest, objective: str) -> ChosenScale:
+    """What is left of a choice that needs a price or watts nobody knows: the deadline, where there is one."""
+    unpaid = request.budget_dollars is not None and rows[0].run_usd is None
+    asked = limit_words(None, request.budget_dollars) if unpaid else f"the objective {objective}"
+    note = info("no-price", f"{asked} needs a figure that this cluster does not have", remedy="give --price")
+    if request.deadline_seconds is None or rows[0].run_seconds is None:
+        return ChosenScale(findings=(note,))
+    chosen = choose(rows, replace(request, budget=None if unpaid else request.budget, objective="time"))
+    return replace(chosen, findings=(note, *chosen.findings))
 
 
 def worded(best: PlanRow, short: str, request: PlanRequest, *, sure: bool) -> ChosenScale:

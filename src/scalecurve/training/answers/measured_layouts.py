@@ -167,24 +167,29 @@ def row_batches(row: Mapping[str, str], pp: int, dp: int, seq: int, assumed: lis
     local = whole(row, "local_batch")  # of a replica and step: one micro-batch, unless a pipeline splits it
     if pp == 1:
         micro = micro or local
-    batch = row_batch(row, seq, dp * (micro or 1))
-    if batch is None:
-        batch = local * dp if local else micro * count * dp if micro and count else None
-    if batch is None:
-        if micro is None:
-            raise Unread("neither batch nor micro-batch is published")
+    share = share_of_batch(row, dp, seq, micro) or local or (micro * count if micro and count else None)
+    if share is None and micro is not None:
         assumed.append("accumulation")
         fewest = 2 * pp if pp > 1 else 1  # nobody runs a pipeline that is mostly empty
         return [micro] * 2, [fewest, 8 * fewest]
-    share, left = divmod(batch, dp)
-    if left or share < 1:
-        raise Unread("the batch does not divide over the replicas")
+    if share is None:
+        raise Unread("neither batch nor micro-batch is published")
     known = micro_of_share(row, share, micro, count)
     if known is not None:
         return [known], [share // known]
     assumed.append("micro-batch")
     sizes = [size for size in (1, 2, 4, 8, 16) if share % size == 0 and (size <= 4 or size * seq <= LARGE_MICRO)]
     return sizes, [share // size for size in sizes]
+
+
+def share_of_batch(row: Mapping[str, str], dp: int, seq: int, micro: int | None) -> int | None:
+    """Sequences of a replica and step by the global batch; None where none is published."""
+    batch = row_batch(row, seq, dp * (micro or 1))
+    if batch is None:
+        return None
+    if batch % dp or batch < dp:
+        raise Unread("the batch does not divide over the replicas")
+    return batch // dp
 
 
 def micro_of_share(row: Mapping[str, str], share: int, micro: int | None, count: int | None) -> int | None:

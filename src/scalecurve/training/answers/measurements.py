@@ -179,23 +179,23 @@ def read_measurements(paths: Iterable[Path], cluster: Cluster | None = None) -> 
     accelerator ran that do not tell their network."""
     rows: list[Measurement] = []
     faults: list[Fault] = []
-    unreadable: list[Fault] = []
+    missing, unreadable = ", ".join(NEEDED), False
     for path in paths:
+        source = path.stem.removesuffix("_failed")
         try:
-            lines, source = read_table(path), path.stem.removesuffix("_failed")
+            lines = read_table(path)
         except FormatError as problem:
-            unreadable += [replace(fault, where=str(path)) for fault in problem.faults]
+            faults += [replace(fault, where=str(path)) for fault in problem.faults]
+            unreadable = True
             continue
-        names = {name for line in lines for name in line}
-        if names & set(NEEDED):
+        if {name for line in lines for name in line} & set(NEEDED):
             rows += [measurement(line, source, cluster) for line in lines]
-        else:
-            missing = ", ".join(NEEDED)
-            rows += [Measurement(source=source, label=source, reason=f"no column {missing}") for _ in lines]
-            hint = f"a header with {', '.join(SCHEMA)} and step_s or tokens_per_s_per_accel"
-            faults.append(Fault("columns missing", str(path), missing, hint))
+            continue
+        rows += [Measurement(source=source, label=source, reason=f"no column {missing}") for _ in lines]
+        hint = f"a header with {', '.join(SCHEMA)} and step_s or tokens_per_s_per_accel"
+        faults.append(Fault("columns missing", str(path), missing, hint))
     if unreadable or (faults and all(row.reason for row in rows)):
-        raise FormatError(unreadable + faults, subject="measured steps")
+        raise FormatError(faults, subject="measured steps")
     return rows
 
 
@@ -262,13 +262,8 @@ def row_jobs(row: Mapping[str, str], machine: Cluster | None = None) -> tuple[tu
         model = with_vocabulary(row, model)
         assumed.append("vocabulary")
     cluster, ranks = row_cluster(row, chip, accels, machine)
-    precisions = row_precisions(row, cluster)
-    if len(precisions) > 1:
-        assumed.append("precision")
-    if len(precisions) > 1 and stack.name == "mlperf":  # submissions use the fastest that their round has
-        four = "fp4" in chip.peaks and NVIDIA.search(chip.name) and FOUR_BITS.search(row.get("release", ""))
-        precisions = ("nvfp4",) if four else precisions[-1:]
-    adapter = "lora" in row.get("model", "").lower()
+    precisions = row_precisions(row, cluster, stack, assumed)
+    adapter, optimizer = "lora" in row.get("model", "").lower(), row_optimizer(row)
     jobs: list[TrainingJob] = []
     for place, seq in enumerate(seqs):
         shape, noted = replace(model, seq=seq), assumed if place == 0 else []
@@ -276,22 +271,14 @@ def row_jobs(row: Mapping[str, str], machine: Cluster | None = None) -> tuple[tu
         if usual_stack(chip) not in ONLY_STACKS and not any(
             not capability_faults(stack, one, shape, kind) for one, kind in product(layouts, precisions)
         ):  # whatever it calls itself, it is no stack that is known here
-            assumed += [] if "stack" in assumed else ["stack"]
+            assumed.append("stack")
             stack = unseen_stack(chip, sharded=not splits_model(row))
         jobs += [
-            TrainingJob(
-                model=shape,
-                cluster=cluster,
-                stack=stack,
-                layout=one,
-                seq=seq,
-                precision=kind,
-                adapter=adapter,
-                optimizer=row_optimizer(row),
-            )
+            TrainingJob(model=shape, cluster=cluster, stack=stack, layout=one, seq=seq, precision=kind,
+                        adapter=adapter, optimizer=optimizer)
             for one, kind in product(layouts, precisions)
             if not layout_faults(one, shape)
-        ]
+        ]  # fmt: skip
         if not jobs:
             raise Impossible(layout_faults(layouts[0], shape)[0].message)
     return tuple(jobs), tuple(dict.fromkeys(assumed))
@@ -407,6 +394,11 @@ def row_model(row: Mapping[str, str], seq: int) -> Transformer:
         if preset.is_moe and "expert_ffn" not in sizes:
             own.pop("ffn", None)
         return replace(preset, **(own | {"seq": seq, "positions": seq if preset.positions else 0}))
+    return model_of_sizes(name, sizes, seq, number(row, "params_b") if row.get("vocab") else None)
+
+
+def model_of_sizes(name: str, sizes: dict[str, Any], seq: int, billions: float | None) -> Transformer:
+    """A model of published sizes, gated and tied as its published count of parameters tells."""
     if not {"hidden", "layers", "heads"} <= set(sizes):
         raise Unread("the sizes of the model are not published")
     if sizes["hidden"] > sizes["heads"] and sizes["hidden"] % sizes["heads"]:
@@ -416,15 +408,15 @@ def row_model(row: Mapping[str, str], seq: int) -> Transformer:
     sizes.setdefault("vocab", DEFAULT_VOCABULARY)
     plain = sizes.get("ffn", 4 * sizes["hidden"]) == 4 * sizes["hidden"] and sizes["vocab"] <= LARGE_VOCABULARY
     gated = not plain or "experts" in sizes
-    models_it_can_be = [
+    likely, *others = (
         Transformer(name=name, seq=seq, gated=gate, tied=tie, **sizes)
         for gate, tie in ((gated, False), (gated, True), (not gated, False), (not gated, True))
-    ]
-    count = number(row, "params_b")
-    if not count or not row.get("vocab"):
-        return models_it_can_be[0]
-    best = min(models_it_can_be, key=lambda model: abs(model.parameters / (count * 1e9) - 1.0))
-    return best if abs(best.parameters / (count * 1e9) - 1.0) < PUBLISHED_SHARE else models_it_can_be[0]
+    )
+    if not billions:
+        return likely
+    gaps = {model: abs(model.parameters / (billions * 1e9) - 1.0) for model in (likely, *others)}
+    best = min(gaps, key=lambda model: gaps[model])
+    return best if gaps[best] < PUBLISHED_SHARE else likely
 
 
 def with_vocabulary(row: Mapping[str, str], model: Transformer) -> Transformer:
@@ -444,20 +436,31 @@ def with_vocabulary(row: Mapping[str, str], model: Transformer) -> Transformer:
     return replace(model, vocab=best) if gaps[best] < SAME_FLOP else model
 
 
-def row_precisions(row: Mapping[str, str], cluster: Cluster) -> tuple[str, ...]:
-    """What the products run in."""
-    text = row.get("precision", "").lower()
-    eight = cluster.accelerator.fp8_peak is not None
-    if not text or text in ("-", "n/a", "na", "unknown"):
-        rate, used = number(row, "tflops_per_accel"), number(row, "mfu_pct")
-        peak = 1e14 * rate / used if rate and used else 0.0  # what the authors count against tells
-        told = [kind for kind in ("bf16", "fp8") if abs(peak / cluster.peak(kind) - 1.0) < SAME_PEAK] if eight else []
-        return tuple(told) or (("bf16", "fp8") if eight else ("bf16",))
+def row_precisions(row: Mapping[str, str], cluster: Cluster, stack: Stack, assumed: list[str]) -> tuple[str, ...]:
+    """What the products can run in: as published, else what the peak tells that the authors count against, else any."""
+    text, chip = row.get("precision", "").lower(), cluster.accelerator
+    if text and text not in ("-", "n/a", "na", "unknown"):
+        return (said_precision(text, chip),)
+    if chip.fp8_peak is None:
+        return ("bf16",)
+    rate, used = number(row, "tflops_per_accel"), number(row, "mfu_pct")
+    peak = 1e14 * rate / used if rate and used else 0.0
+    told = [kind for kind in ("bf16", "fp8") if abs(peak / cluster.peak(kind) - 1.0) < SAME_PEAK]
+    if len(told) == 1:
+        return (told[0],)
+    assumed.append("precision")
+    if stack.name != "mlperf":
+        return ("bf16", "fp8")
+    four = "fp4" in chip.peaks and NVIDIA.search(chip.name) and FOUR_BITS.search(row.get("release", ""))
+    return ("nvfp4" if four else "fp8",)  # submissions use the fastest that their round has
+
+
+def said_precision(text: str, chip: Accelerator) -> str:
+    """The precision of the products by the words of a table."""
     if re.search(r"int8|fp8|float8|e4m3|e5m2|fp4|e2m1", text):
-        if "int8" in text or not eight:
-            raise Unread(f"{cluster.accelerator.name} has no peak for {text}")
-        four = re.search(r"fp4|e2m1", text) and "fp4" in cluster.accelerator.peaks
-        return ("nvfp4",) if four else ("fp8",)
+        if "int8" in text or chip.fp8_peak is None:
+            raise Unread(f"{chip.name} has no peak for {text}")
+        return "nvfp4" if re.search(r"fp4|e2m1", text) and "fp4" in chip.peaks else "fp8"
     if re.search(r"fp32|tf32|float32", text) and not re.search(r"16|mixed|amp|auto", text):
         raise Unread(f"{text} recipes are not calibrated")
-    return ("bf16",)
+    return "bf16"

@@ -759,14 +759,19 @@ def unheld(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, cap: Data
 
 
 def within_limits(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, request: PlanRequest) -> str:
-    """The command that keeps deadline and budget on more accelerators; where none up to LARGEST_P does, the one with
-    the least of both that some P keeps."""
-    doublings = [rows[-1].gpus << power for power in range(1, LARGEST_P.bit_length())]
+    """The command that keeps deadline and budget: on more accelerators for a deadline, the fewest that do; on fewer
+    for a budget, the soonest that do.  Where none up to LARGEST_P does, the one with the least of both that some P
+    keeps."""
+    powers, counts = range(1, LARGEST_P.bit_length()), []
+    if request.deadline is not None:
+        counts += [count for power in powers if (count := rows[-1].gpus << power) <= LARGEST_P]
+    if request.budget is not None:
+        counts += [count for power in powers if (count := rows[0].gpus >> power) > 0]
     tried = list(rows)
-    if request.deadline is not None and not request.weak:
-        counts = [count for count in doublings if count <= LARGEST_P]
+    if not request.weak:
         tried += build_rows(best_uses(task, counts, terms, largest=terms.choice.largest.sequences), terms, None)
-    near = min(tried, key=lambda row: (max(excess(row, request), 1.0), row.gpus))
+    order = "gpus" if request.deadline is not None else "run_seconds"
+    near = min(tried, key=lambda row: (max(excess(row, request), 1.0), getattr(row, order)))
     changes: dict[str, object] = {"gpus": near.gpus}
     if request.deadline_seconds is not None and (near.run_seconds or 0.0) > request.deadline_seconds:
         changes["deadline"] = f"{math.ceil((near.run_seconds or 0.0) / 3600.0)}h"

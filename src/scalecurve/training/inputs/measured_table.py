@@ -114,18 +114,20 @@ def read_table(path: Path) -> list[dict[str, str]]:
         tables, separator = raw_tables(text)
     except (csv.Error, ValueError, RecursionError) as problem:
         raise FormatError(Fault("cannot read measured steps", value=str(problem)[:200]), subject=str(path)) from None
-    lines: list[dict[str, str]] = []
-    for rows, caption in tables:
-        beside = said_beside(caption) or said_beside(path.stem)
-        beside |= {"beside": f"{caption} {path.stem}"}
-        cells = [{name: cell for name, cell in plain_row(row).items() if cell} for row in repeated(rows)]
-        named = {column_of(str(heading)) for row in rows[:1] for heading in row}
-        if "precision" not in named and any(line.get("precision") == "fp8" for line in cells):
-            cells = [{"precision": "bf16"} | line for line in cells if line]  # rows in words name what they differ in
-        lines += [beside | line for line in cells if line]
+    lines = [line for rows, caption in tables for line in lines_of(rows, caption, path.stem)]
     if separator == ";":
         lines = [{name: re.sub(r"^(-?\d+),(\d+)$", r"\1.\2", cell) for name, cell in one.items()} for one in lines]
     return in_percent(lines)
+
+
+def lines_of(rows: Sequence[Mapping[str, Any]], caption: str, file: str) -> list[dict[str, str]]:
+    """The rows of one table by the columns of the schema, with what its caption or the name of its file says."""
+    beside = (said_beside(caption) or said_beside(file)) | {"beside": f"{caption} {file}"}
+    cells = [{name: cell for name, cell in plain_row(row).items() if cell} for row in repeated(rows)]
+    named = {column_of(str(heading)) for row in rows[:1] for heading in row}
+    if "precision" not in named and any(line.get("precision") == "fp8" for line in cells):
+        beside["precision"] = "bf16"  # rows in words name what they differ in
+    return [beside | line for line in cells if line]
 
 
 def in_percent(lines: list[dict[str, str]]) -> list[dict[str, str]]:

@@ -41,7 +41,7 @@ DOUBTS: Mapping[str, Mapping[str, float]] = {  # between sources: what a step th
     "experts": {"grouped": -1.0},
 }
 TOLD_BY_RUNS = 0.6  # of what runs of one job tell of a doubt, as much holds for other jobs of the source
-SOURCE_SPREAD = 0.12  # of everything between sources of one stack; it is more only where the stack is in doubt
+SOURCE_SPREAD = 0.15  # of everything between sources of one stack; it is more only where the stack is in doubt
 NORMAL_90 = 1.645  # standard deviations on either side that hold 90 %
 FAMILIES = (  # accelerators with the same cores
     ("a100-80gb", "a100-40gb", "a800"), ("h100", "h100-96gb", "h200", "h800", "gh200", "h20", "h200-nvl"),
@@ -341,17 +341,7 @@ def transferred(
     """Software from the stack, or its family, on the accelerator most like this one; hardware from this accelerator, or
     one with the same cores, under that family.  Where the family was never measured on it, hardware is halfway between
     this accelerator under all other stacks and the family on all other accelerators.  Else priors."""
-    related = {one.name for one in stacks().values() if stack.family and one.family == stack.family} | {stack.name}
-    by_nearness = sorted(
-        entries,
-        key=lambda e: (e["stack"] != stack.name, e["stack"] not in related, *distance(accelerator, e["accelerator"])),
-    )
-    cores = chip_family(accelerator.name)
-    same_chip = [e for e in by_nearness if chip_family(e["accelerator"]) == cores]
-    same_stack = [e for e in by_nearness if e["stack"] in related]
-    if same_chip and same_chip[0]["stack"] == stack.name:
-        same_stack.insert(0, same_chip[0])
-    met = bool(same_chip) and same_chip[0]["stack"] in related  # this accelerator under that family
+    same_chip, same_stack = nearest_entries(accelerator, stack, entries)
 
     def shares(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
         return moved_shares(entry, names, accelerator, stack)
@@ -361,7 +351,7 @@ def transferred(
         values |= shares(entry, SOFTWARE if same_chip else HARDWARE + SOFTWARE)
     for entry in same_chip[:1]:
         values |= shares(entry, HARDWARE)
-    if same_chip and same_stack and not met:
+    if same_chip and same_stack and same_chip[0] not in same_stack:
         values |= halfway([[shares(e, BLENDED) for e in side] for side in (same_chip, same_stack)])
     values |= {} if stack.grouped is None else {"grouped": stack.grouped}
     origin = " and ".join(
@@ -377,13 +367,34 @@ def transferred(
     )  # fmt: skip
 
 
+Entries = list[Mapping[str, Any]]
+
+
+def nearest_entries(
+    accelerator: Accelerator, stack: Stack, entries: Sequence[Mapping[str, Any]]
+) -> tuple[Entries, Entries]:
+    """The calibrated entries of accelerators with the same cores, and those of the stack or its family; each by
+    nearness, the stack before its family."""
+    related = {one.name for one in stacks().values() if stack.family and one.family == stack.family} | {stack.name}
+    by_nearness = sorted(
+        entries,
+        key=lambda e: (e["stack"] != stack.name, e["stack"] not in related, *distance(accelerator, e["accelerator"])),
+    )
+    cores = chip_family(accelerator.name)
+    same_chip = [e for e in by_nearness if chip_family(e["accelerator"]) == cores]
+    same_stack = [e for e in by_nearness if e["stack"] in related]
+    if same_chip and same_chip[0]["stack"] == stack.name:
+        same_stack.insert(0, same_chip[0])
+    return same_chip, same_stack
+
+
 def halfway(sides: Sequence[Sequence[Mapping[str, float]]]) -> dict[str, float]:
     """Each share at the mean over the sides of its mean on a side, where a side has it."""
-    means = [
-        {name: fmean(one[name] for one in side if name in one) for name in {name for one in side for name in one}}
-        for side in sides
-    ]
-    return {name: fmean(one[name] for one in means if name in one) for name in BLENDED if any(name in m for m in means)}
+    found: dict[str, float] = {}
+    for name in BLENDED:
+        means = [fmean(known) for side in sides if (known := [one[name] for one in side if name in one])]
+        found |= {name: fmean(means)} if means else {}
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,14 +13,9 @@ MANY = re.compile(r"(\d+)\s*[x×*]\s*(?:[^|;,]*?)" + RATE)
 AFTER = re.compile(RATE + r"\s*[x×*]\s*(\d+)(?!\d)")
 ALONE = re.compile(RATE)
 PORTS = r"(?:(\d+)\s*[x×*]?\s*(?:[a-z-]+[ -])?)?\b"  # how many there are, before a generation
-GENERATIONS = {
-    "xdr": 800.0,
-    "ndr": 400.0,
-    "hdr": 200.0,
-    "edr": 100.0,
-    "fdr": 56.0,
-    "omni-?path": 100.0,
-}  # Gb/s of a port
+GENERATIONS = {  # Gb/s of a port
+    "xdr": 800.0, "ndr": 400.0, "hdr": 200.0, "edr": 100.0, "fdr": 56.0, "omni-?path": 100.0,
+}  # fmt: skip
 MACHINES = {  # Gb/s of one accelerator of machines that clouds rent by name
     "a3 mega": 200.0, "a3 high": 125.0, "a3 ultra": 400.0, "a4x": 400.0, "a4": 400.0, "p4d": 50.0, "p4de": 50.0,
     "p5": 400.0, "p5e": 400.0, "p5en": 400.0, "ndv4": 200.0, "nd96asr": 200.0, "nd96amsr": 200.0, "ndv5": 400.0,
@@ -48,10 +43,16 @@ def network_rate(text: str, chip: Accelerator, node: int) -> float | None:
     for part in parts:
         if found := ALONE.search(part):
             return rate_alone(part, bytes_of(found[1], found[2]), share, chip)
-        ports = ((re.search(rf"{PORTS}{name}\b", part, re.I), gb) for name, gb in GENERATIONS.items())
-        for port, gb in ports:
-            if port is not None:
-                return gb * 1e9 / 8.0 * (int(port[1]) / share if port[1] else 1.0)
+        if rate := rate_of_generation(part, share):
+            return rate
+    return None
+
+
+def rate_of_generation(part: str, share: int) -> float | None:
+    """Bytes per second of one of `share` accelerators by the name of the ports, and how many there are."""
+    for name, gigabits in GENERATIONS.items():
+        if port := re.search(rf"{PORTS}{name}\b", part, re.I):
+            return gigabits * 1e9 / 8.0 * (int(port[1]) / share if port[1] else 1.0)
     return None
 
 

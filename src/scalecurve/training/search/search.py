@@ -465,18 +465,23 @@ def choose_batches(
     if critical is None and not fixed:
         even = [count for count in gpus if largest % (count // (count & -count)) == 0]
         shared = {one.gpus for one in search(task, [(count, largest) for count in even], top=top) if one.layouts}
-    tried = {count: (largest,) if count in shared else batches_of(count, largest) for count in gpus}
-
-    def cost(one: BestLayouts) -> float:
-        """Seconds to the target, up to a factor that all batches share."""
-        return one.seconds * (1.0 / one.sequences if critical is None else 1.0 + critical / one.sequences)
-
+    sizes = [
+        (count, size) for count in gpus for size in ((largest,) if count in shared else batches_of(count, largest))
+    ]
     found: dict[int, list[BestLayouts]] = {count: [] for count in gpus}
-    for one in search(task, [(count, size) for count, sizes in tried.items() for size in sizes], top=top):
+    for one in search(task, sizes, top=top):
         found[one.gpus].append(one)
     near = 1.0 + TIE if critical is None else 1.0
-    least = {count: min(map(cost, here)) for count, here in found.items()}
-    return [next(one for one in found[count] if cost(one) <= near * least[count]) for count in gpus]
+    chosen = []
+    for count in gpus:
+        costs = [seconds_to_target(one, critical) for one in found[count]]
+        chosen.append(next(one for one, cost in zip(found[count], costs, strict=True) if cost <= near * min(costs)))
+    return chosen
+
+
+def seconds_to_target(best: BestLayouts, critical: float | None) -> float:
+    """Seconds of a run with this batch, up to a factor that all batches share."""
+    return best.seconds * (1.0 / best.sequences if critical is None else 1.0 + critical / best.sequences)
 
 
 def idle_counts(gpus: int) -> list[int]:

@@ -178,7 +178,7 @@ def test_a_sweep_that_ends_too_early_does_not_claim_a_drop():
     assert "still pay" not in ended.answer.next
     short = plan_training("llama3-8b", "h100", gpus=[8, 16, 32], batch="4Mi", seq=8192)
     assert short.cost_effective_gpus == 32
-    assert short.answer.next.startswith("doublings still pay at 32: scalecurve plan --model llama3-8b ")
+    assert short.answer.next.startswith("doublings still pay at 32: `scalecurve plan --model llama3-8b ")
     assert "--gpus 64,128" in short.answer.next
     assert "every doubling up to here gives 1.7x" in whole(short)
     assert "from here on" not in whole(short)
@@ -673,3 +673,15 @@ def test_accelerators_without_work_are_not_advised():
     )
     assert plan.answer.decision.startswith(f"Use {row.outcome.gpus} GPU")
     assert plan.answer.decision.split(": ")[1].split(";")[0] == alone.answer.decision.split(": ")[1].split(";")[0]
+
+
+def test_a_budget_that_many_accelerators_miss_is_kept_by_fewer():
+    job = {"model": "llama3.2-1b", "cluster": "h100", "batch": "1Mi", "critical_batch": "zhang", "seq": 8192}
+    plan = plan_training(**job, gpus=[16384], budget="2000")
+    assert plan.chosen_gpus is None
+    words = shlex.split(plan.answer.next.split(": ", 1)[1])
+    fewer = int(words[words.index("--gpus") + 1])
+    assert fewer < 16384
+    assert words[words.index("--budget") + 1] == "2000"
+    there, twice = (plan_training(**job, gpus=[gpus]).rows[0] for gpus in (fewer, 2 * fewer))
+    assert there.run_usd <= 2000 < twice.run_usd

@@ -131,7 +131,7 @@ export class LessonView extends View {
       ],
       zones: [{ from, to: cap, label: "", color: "var(--green)", wash: true }],
       marks: [{ x: Math.min(now.cap, LARGEST), label: `cap ${whole(now.cap)} (drag)`, param: "critical", factor: job.critical / now.cap, color: "var(--green)" }, { x: job.P, label: `P = ${whole(job.P)}`, param: "P", color: "var(--ink)" }],
-      labels: [{ x: Math.sqrt(from * cap), y: 0.1, text: "cheap: replicas share the batch", color: "var(--green)" }, { x: Math.sqrt(Math.max(from, cap) * LARGEST), y: 0.1, text: "dear: the model is split further", color: "var(--orange)" }],
+      labels: [zoneName(from, cap, "cheap: replicas share the batch", "var(--green)"), zoneName(Math.max(from, cap), LARGEST, "dear: the model is split further", "var(--orange)")],
       handles: job.P >= from ? [{ x: job.P, y: now.efficiency, label: percent(now.efficiency), color: "var(--ink)" }] : [],
     }, tableOf(["P", "strong", "weak", "run", "USD"], table.map(({ one, two }) => [whole(one.P), percent(one.efficiency), percent(two.efficiency), formatSeconds(one.seconds), dollars(one.usd)])), command(job), this.compared(job, rows));
   }
@@ -214,6 +214,12 @@ function sentences(job, now, first, loose, was) {
   return [`${model} ${side}. At ${whole(job.P)}, ${where}, each does ${percent(now.efficiency)} of what it could, and the run costs ${dearer < 0.005 ? "no more" : `${percent(dearer)} more`} than on ${whole(now.smallest)}.`,
     ...(was ? [`Before this change green ended at ${whole(was.cap)}${was.cap === now.cap ? " too" : `: the cheap zone is now ${Number((now.cap / was.cap).toPrecision(2))} times as long`}.`] : []),
     `Strong: one model is split further, so each doubling gives less. Weak: a model that grew to ${billions(loose.N)} keeps ${percent(loose.efficiency)} there.`];
+}
+
+/** The name of a stretch in its middle, in a word where the stretch is narrow. @param {number} from @param {number} to @param {string} text @param {string} color */
+function zoneName(from, to, text, color) {
+  const wide = Math.log(to / from) > 0.3 * Math.log(LARGEST / SMALLEST);
+  return { x: Math.sqrt(from * to), y: 0.1, text: wide ? text : text.split(":")[0], color };
 }
 
 /** @param {Job} job */
