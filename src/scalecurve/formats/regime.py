@@ -8,11 +8,23 @@ from statistics import median
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.study import Quantity, Study
+from scalecurve.formats.headers import pattern
+from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.study import REGIME_HELP, StudySet
 
 CLEAR_FALL = 0.8  # of the time at the fewest workers: work that grows with K never gets faster than that
 WEAK = "--regime weak if the work per worker was the same at every K"
+
+
+def regime_in(text: str, form: str = "decision.regime") -> Regime | None:
+    """The regime that a text states; None where it names none or both."""
+    words = {word.lower() for word in pattern(form).findall(text)}
+    return Regime(words.pop()) if len(words) == 1 else None
+
+
+def regime_named(label: str) -> Regime | None:
+    """The regime that a short name states: weak, strong_4, results-weak-mpi."""
+    return regime_in(label, "decision.regime_name")
 
 
 def with_shown_regime(read: Study | StudySet, subject: str) -> Study | StudySet:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import scalecurve as sc
+from scalecurve.errors import InputError
+from scalecurve.formats.loading import load_any
 
 HEADING = "## Rendering (12 pages, ms)\n\n| Workers | Time |\n|---|---|\n| 1 | 386.6 |\n| 2 | 194.0 |\n| 4 | 109.7 |\n"
 PROVEN = "q,T,speedup,efficiency\n3,90,1.0,0.3333\n6,50,1.8,0.3\n12,30,3.0,0.25\n"
@@ -104,3 +106,30 @@ def test_a_title_between_two_tables_parts_them(tmp_path: Path) -> None:
         "Threads": [0.2, 0.1],
         "Processes": [3.0, 2.0],
     }
+
+
+def test_models_in_one_column_are_never_one_curve(tmp_path: Path) -> None:
+    """Two models at K of their own are asked about; each is a curve where they share a K."""
+    path = tmp_path / "a.md"
+    path.write_text("| GPUs | img/s |\n|---|---|\n| 1x A100 | 100 |\n| 4x A100 | 380 |\n| 8x H100 | 1500 |\n")
+    with pytest.raises(InputError, match="several models stand in one column"):
+        load_any(str(path), regime="strong")
+    path.write_text(
+        "| GPUs | img/s |\n|---|---|\n| 1x A100 | 100 |\n| 4x A100 | 380 |\n| 1x H100 | 200 |\n| 4x H100 | 720 |\n"
+    )
+    read = load_any(str(path), regime="strong")
+    assert sorted(float(own.samples.by_k()[4].mean()) for own in read.studies.values()) == [380, 720]
+
+
+def test_bounds_of_a_loop_are_no_worker_counts(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    lines = [f"steps for {k} threads, N = 8: steps: {8 / k}s" for k in (1, 2, 4)]
+    path.write_text("\n".join(["Running", "  MIN_THREADS = 1, MAX_THREADS = 4", *lines]) + "\n")
+    read = load_any(str(path), regime="strong")
+    assert {k: float(v.mean()) for k, v in read.samples.by_k().items()} == {1: 8.0, 2: 4.0, 4: 2.0}
+
+
+def test_a_file_named_weak_is_doubted_under_strong(tmp_path: Path) -> None:
+    path = tmp_path / "weak_mpi.csv"
+    path.write_text("ranks,seconds\n1,10\n2,10.2\n4,11\n")
+    assert "other-regime-in-text" in {item.code for item in load_any(str(path), regime="strong").findings}

@@ -186,7 +186,7 @@ def _shapes(
         return
     yield LongGrid(grid), None
     named = options.k_column is not None or options.value_column is not None
-    if not named and not any(names_workers(view, i) for i in range(view.width)):
+    if not named and not any(names_workers(view, i) and view.has_counts(i) for i in range(view.width)):
         yield from ((LongGrid(parted), None) for parted in map(grid_of_parted_labels, [grid]) if parted is not None)
     for own in families:
         rest = [i for i in range(view.width) if i not in own.places]

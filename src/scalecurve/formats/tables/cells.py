@@ -438,11 +438,26 @@ def counted_noun(cells: Cells) -> str | None:
 
 def _of_one_model(cells: Sequence[str]) -> FloatArray:
     """How many of one machine each cell names, such as 8x A100; NaN where one names none, or they name several."""
-    matches = [pattern("cells.models").fullmatch(cell.strip().strip("*`")) for cell in cells]
-    models = {(m["model"] or m["name"] or m["first"]).lower().rstrip("s ") for m in matches if m is not None}
-    if len(models) != 1 or not all(matches):
+    found = [model_and_count(cell) for cell in cells]
+    if len({own[0] for own in found if own}) != 1 or not all(found):
         return np.full(len(cells), np.nan)
-    return np.array([float(m["count"] or m["many"]) for m in matches if m is not None])
+    return np.array([float(own[1]) for own in found if own])
+
+
+LONGEST_MODEL = 60  # characters of `8x NVIDIA A100-SXM4-80GB`
+
+
+def model_and_count(cell: str) -> tuple[str, str] | None:
+    """The machine that a cell names and how many of it: 8x A100; None for any other cell."""
+    match = pattern("cells.models").fullmatch(cell.strip().strip("*`")) if len(cell) <= LONGEST_MODEL else None
+    if match is None:
+        return None
+    return (match["model"] or match["name"] or match["first"]).lower().rstrip("s "), match["count"] or match["many"]
+
+
+def are_sizes(labels: Sequence[str]) -> bool:
+    """Whether all labels are sizes: 3x3, 5x5."""
+    return all(pattern("evidence.size").fullmatch(label.strip()) for label in labels)
 
 
 def holds_counts(cells: Cells, mark: DecimalMark = DecimalMark.POINT) -> bool:
@@ -463,8 +478,9 @@ def no_result(cell: Any) -> bool:
 
 
 def is_summary(label: str) -> bool:
-    """Whether a row of that name among rows of runs sums them up: avg, stdev, max."""
-    return SUMMARY_ROW.match(label) is not None or parse_header(label).statistic is not None
+    """Whether a row of that name among rows of runs sums them up: avg, stdev, max, speedup."""
+    head = parse_header(plain := label.strip(" *_`"))
+    return SUMMARY_ROW.match(plain) is not None or head.statistic is not None or head.is_derived
 
 
 def only_parted(cells: Cells) -> bool:

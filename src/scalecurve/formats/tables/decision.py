@@ -11,6 +11,7 @@ import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.reading import Reader, Reading, ReadOptions, Unclear
+from scalecurve.formats.regime import regime_in, regime_named
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.candidates import EMPTY, HEADER, Candidate, candidates, listed, names_workers
 from scalecurve.formats.tables.cells import (
@@ -211,7 +213,9 @@ def read_table(
     """The curves of one table by the reading that its evidence favours; a refusal offers commands that work."""
     if grid.headers[: len(HYPERFINE)] == HYPERFINE:
         options = _of_hyperfine(options)
-    stated = regime_in(grid.caption)
+    stated, where = regime_in(grid.caption), "text around the table"
+    if stated is None and options.regime is not None:
+        stated, where = regime_named(PurePath(name).stem), "name of the file"
     taken = options if options.regime is not None or stated is None else replace(options, regime=stated)
     ranked: list[Candidate] = []
     try:
@@ -224,8 +228,8 @@ def read_table(
     if stated is None or (options.regime is not None and options.regime is stated):
         return reading
     if options.regime is not None:
-        text = f"the text around the table says {stated} scaling, and the study is {options.regime}"
-        remedy = "say --regime as the text does, if it is right"
+        text = f"the {where} says {stated} scaling, and the study is {options.regime}"
+        remedy = f"say --regime {stated}, if that is right"
         return replace(reading, findings=(*reading.findings, warning("other-regime-in-text", text, remedy=remedy)))
     text = f"the text around the table says {stated} scaling"
     finding = info("regime-in-text", text, remedy="say --regime if it speaks of something else")
@@ -465,12 +469,6 @@ def command_of(options: ReadOptions, name: str) -> str:
         words += [word for value in values for word in (f"--{option}", value)]
     words += ["--melt"] if options.melt else []
     return shlex.join(words)
-
-
-def regime_in(caption: str) -> Regime | None:
-    """The regime that the text around a table states; None where it names none or both."""
-    words = {word.lower() for word in pattern("decision.regime").findall(caption)}
-    return Regime(words.pop()) if len(words) == 1 else None
 
 
 def mark_of(grid: CellGrid) -> DecimalMark:

@@ -26,7 +26,7 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.tables.candidates import HEADER, Candidate
-from scalecurve.formats.tables.cells import numbers_of
+from scalecurve.formats.tables.cells import are_sizes, numbers_of
 from scalecurve.formats.tables.facts import Kind, distinct, is_cpu_time
 from scalecurve.study import Quantity, Regime
 from scalecurve.study.run import FloatArray
@@ -49,8 +49,7 @@ def name_of_k(own: Candidate) -> float:
         return CERTAIN + (LIKELY + 0.5 if any(parts) else 0.0)
     if own.long.how == "k-in-headers":
         return _name_of_header_row(own, text)
-    are_sizes = all(pattern("evidence.size").fullmatch(label.strip()) for label in own.view.labels(own.k))
-    if are_sizes and not any(word in WORKER_NOUNS for word in head.words):  # 3x3, 5x5
+    if are_sizes(own.view.labels(own.k)) and not any(word in WORKER_NOUNS for word in head.words):  # 3x3, 5x5
         return -LIKELY
     if own.view.numbers(own.k).bad.all():  # the cells name what they count: 4 nodes, np=4, 2N8G
         return CERTAIN

@@ -565,6 +565,8 @@ def _counted(name: str, words: Sequence[str]) -> list[str]:
     """What a number of that name counts: threads, ranks, clients; empty where it counts none of them."""
     if name == "K" or name in ("-t", "-j"):
         return ["workers"]
+    if parse_header(name).statistic is not None:  # MAX_THREADS = 16 bounds the counts of the runs
+        return []
     if words[-1:] == ("size",) and (unit_of_size := worker_unit(name)):  # world_size=2
         return [unit_of_size]
     if {*words} & {"count", "number", "num"} and (nouns := [word for word in words if word in WORKER_NOUNS]):

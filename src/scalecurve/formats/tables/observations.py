@@ -6,6 +6,7 @@ A doubt has a code; `--accept CODE` passes over it, and then it is a warning in 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -31,6 +32,7 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.reading import ColumnUse, Reading, ReadOptions, Role, TableCurve, Unclear, capped
+from scalecurve.formats.regime import regime_named
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.candidates import Candidate, column_named, listed, telling_apart, unit_column, units_in
 from scalecurve.formats.tables.cells import (
@@ -52,6 +54,7 @@ from scalecurve.formats.tables.cells import (
 from scalecurve.formats.tables.evidence import known_quantity, lacks_whole, slope_of
 from scalecurve.formats.tables.facts import Kind, TableView, codes_of, has_spread, is_cpu_time, kind_of
 from scalecurve.formats.tables.filters import judged, may_filter, without_summaries
+from scalecurve.formats.tables.shapes import MODEL
 from scalecurve.formats.tables.structure import ENOUGH_FAULTS
 from scalecurve.study import Provenance, Quantity, Regime, Samples, Workload
 from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray, IntArray, Summary
@@ -364,25 +367,26 @@ def _filter_regime(work: TableWork) -> None:
     for i in range(work.view.width):
         if i in (work.chosen.k, work.chosen.value) or isinstance(work.grid.columns[i], np.ndarray):
             continue
-        said = [label.lower().removesuffix("scaling").strip(" -_") for label in labels_of(work.grid.columns[i])]
+        said = [regime_named(label) for label in labels_of(work.grid.columns[i])]
         named = {label for label, kept in zip(said, work.keep, strict=True) if kept}
-        if not named or not named <= {"strong", "weak"} or work.options.series is not None:
+        if not named or None in named or work.options.series is not None:
             continue
-        if named == {regime and regime.value} or (len(named) == 1 and regime is None):
+        if named == {regime} or (len(named) == 1 and regime is None):
             continue
         text = f"the column {work.name(i)} states the regime of each row"
-        if regime is None or regime.value not in named:
-            remedy = "say --regime as the column does"
-            work.faults.append(Fault(text, value=", ".join(sorted(named)), remedy=remedy))
-            work.ways += [{"regime": Regime(word)} for word in sorted(named)]
+        if regime is None or regime not in named:
+            remedy, words = "say --regime as the column does", sorted(filter(None, named))
+            work.faults.append(Fault(text, value=", ".join(words), remedy=remedy))
+            work.ways += [{"regime": word} for word in words]
             continue
-        good = np.array([label == regime.value for label in said], dtype=bool)
+        good = np.array([label is regime for label in said], dtype=bool)
         text = (
             f"{int((~good & work.keep).sum())} of {work.grid.rows} rows were left out: {work.name(i)} is not {regime}"
         )
         work.findings.append(warning("rows-left-out", text, column=work.name(i)))
-        work.use(i, Role.FILTER, f"the rows of {regime} scaling are read")
         work.keep &= good
+        if len(set(_kept_labels(work, i))) < 2:
+            work.use(i, Role.FILTER, f"the rows of {regime} scaling are read")
     work.stop_if_asked()
 
 
@@ -754,7 +758,12 @@ def _change_with_k(work: TableWork, i: int, by_k: dict[int, str], rises: bool) -
     if work.view.is_measured(i):
         return
     pairs = ", ".join(f"{k}: {by_k[k][:40] or '(empty)'}" for k in sorted(by_k)[:8])
-    if head.says("machine") and not head.says("cpu"):
+    if name.endswith(MODEL):
+        text = f"several models stand in one column, and no two of them at one K ({pairs})"
+        work.faults.append(Fault(text, remedy="keep the rows of one model"))
+        models = [own for own, count in Counter(by_k.values()).items() if count > 1]
+        work.ways += [{"where": (*work.options.where, f"{name}={own}")} for own in models]
+    elif head.says("machine") and not head.says("cpu"):
         text = f"the machine changes with K, by the column {name} ({pairs}): K and the machine cannot be told apart"
         work.findings.append(warning("machine-changes", text, remedy="measure every K on one machine", column=name))
     elif regime is not Regime.WEAK and (

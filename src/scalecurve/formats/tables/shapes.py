@@ -24,11 +24,22 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.reading import ColumnUse, Role
-from scalecurve.formats.tables.cells import CellGrid, Cells, counts_of, holds_counts, is_absent, is_serial, is_summary
+from scalecurve.formats.tables.cells import (
+    CellGrid,
+    Cells,
+    are_sizes,
+    counts_of,
+    holds_counts,
+    is_absent,
+    is_serial,
+    is_summary,
+    model_and_count,
+)
 
 _MARKS = frozenset(("n", "num", "x", "c", "t", "p", "k"))
 _PARALLEL = WORDS["ways_to_run"] | {*WORKER_NOUNS} - {"k", "p"}
 METRIC_WORDS = WORDS["time"] | WORDS["rate"] | WORDS["whole"] | WORDS["metric"]
+MODEL = "(model)"  # ends the name of a column of models: A100, H100
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,32 +242,35 @@ def _with_metrics_as_columns(grid: CellGrid, names: int, places: Sequence[int], 
 
 def _number_repeats(cells: Cells, head: Header) -> bool:
     """Whether the names of rows number repeats: 1, 2, 3, or run 1, run 2 beside their mean."""
-    labels = [str(cell).strip() for cell in cells]
-    if labels == [str(j) for j in range(1, len(labels) + 1)]:
-        return not head.says("series")
-    runs = [label for label in labels if not is_summary(label)]
+    runs = [label for label in (str(cell).strip() for cell in cells) if not is_summary(label)]
+    if runs == [str(j) for j in range(1, len(runs) + 1)]:
+        return bool(runs) and not head.says("series")
     return bool(runs) and all(parse_header(label).is_repeat for label in runs)
 
 
 def grid_of_parted_labels(grid: CellGrid) -> CellGrid | None:
-    """The grid with labels such as omp_2, mpi_4 parted into what runs and how many; None where no column has them.
+    """The grid with labels such as omp_2, 8x H100 parted into what runs and how many; None where no column has them.
 
     A label without a number is a program of its own: serial ones at K = 1, others at no K.
     """
     for i, column in enumerate(grid.columns):
-        rows = [] if isinstance(column, np.ndarray) else _parted([cell.strip() for cell in column])
+        rows = [] if isinstance(column, np.ndarray) else _parted([cell.strip(" *`") for cell in column])
         if rows:
             kept = [row for row, _, _ in rows]
             others = [j for j in range(len(grid.headers)) if j != i]
             columns: list[Cells] = [[count for _, count, _ in rows], [kind for _, _, kind in rows]]
             columns += [[grid.columns[j][row] for row in kept] for j in others]
-            headers = ("workers", f"{grid.headers[i].strip()} (series)", *(grid.headers[j] for j in others))
+            kind = MODEL if all(map(model_and_count, map(str, column))) else "(series)"
+            headers = ("workers", f"{grid.headers[i].strip()} {kind}", *(grid.headers[j] for j in others))
             return replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row in kept])
     return None
 
 
 def _parted(labels: Sequence[str]) -> list[tuple[int, str, str]]:
     """The row, the count and the kind of each label of that form; nothing where most are none, or K is one."""
+    models = [model_and_count(label) for label in labels] if labels and model_and_count(labels[0]) else []
+    if len(models) > len({own[0] for own in models if own}) > 1 and all(models) and not are_sizes(labels):
+        return [(row, own[1], own[0]) for row, own in enumerate(models) if own]
     matches = [pattern("shapes.label").fullmatch(label) for label in labels]
     found = [own for own in matches if own is not None]
     names = {own["name"].lower() for own in found}

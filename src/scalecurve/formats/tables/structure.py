@@ -436,11 +436,11 @@ def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str
     """
     parted = layout.delimiter in PARTING
     found = _Parts()
-    blanks = 0
+    blanks, is_aside = 0, False
     with source.open_text() as file:
         for number, line in enumerate(file, 1):
             text = line.strip()
-            is_after_blank, blanks = blanks > 0 or number == 1, 0 if text else blanks + 1
+            is_after_blank, blanks = blanks > 0 or number == 1 or is_aside, 0 if text else blanks + 1
             is_units = not found.rows and text.startswith("#") and is_units_row(layout.split(text))
             is_title = is_after_blank and number != layout.first and _is_title(text, layout)
             is_aside = (is_comment(text) or is_title) and not is_units
