@@ -104,6 +104,7 @@ IN_THREADS: dict[str, dict[str, float]] = {
     "lost idle, one alone of two": {SER: -1.0},
     "lost idle, only one ever runs": {SER: 3.0, IMB: -2.0, STRAG: -2.0, COMM: -2.0},
     "lost idle, workers not there": {SER: 3.0, IMB: -2.0, STRAG: -2.0, COMM: -2.0},
+    "lost idle, while one waits for a disk": {OTH: 3.0, COMM: -2.0, IMB: -2.0, STRAG: -2.0, JIT: -2.0},
     "lost waiting for a disk": {OTH: 4.0, CONT: 1.0},
     "slower than K0": {COMM: 2.0, CONT: 1.0, OTH: 1.0, SER: -3.0, IMB: -3.0},
 }  # fmt: skip

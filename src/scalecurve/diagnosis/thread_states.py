@@ -46,7 +46,7 @@ class ThreadLoss:
     def findings(self, candidates: tuple[str, ...]) -> Iterator[Finding]:
         """Whether most of the loss is waiting for cores."""
         share = self.by_k[self.k][CORE][0]
-        if self.numbers["lost waiting for a core"] >= 0.5 and share > LEAST_LOSS:
+        if share > STARVED:
             message = (
                 f"workers waited for a core {share:.0%} of worker time at K = {self.k}: no other cause can be seen"
             )
@@ -90,18 +90,18 @@ def starved_share(study: Study) -> float | None:
 
 def without_starvation(study: Study) -> Study:
     """The study with the times that its runs and ranks had taken if no other program had used their cores."""
-    disturbed = {id(run) for runs in sampled_runs(study).values() for run in runs if run.observed.get("disturbed")}
+    sampled = {id(run) for runs in sampled_runs(study).values() for run in runs if _disturbed(run) or not run.ranks}
     rising = study.quantity.higher_is_better
 
     def quiet(run: Run) -> Run:
-        if id(run) not in disturbed or run.value is None:
+        if id(run) not in sampled or run.value is None:
             return run
-        factor = float(quiet_seconds(_worker_seconds(run)).sum()) / (run.k * _span(run))
+        factor = float(_calm(run).sum()) / (run.k * _span(run))
         ranks = tuple(_scaled(rank, factor) for rank in run.ranks)
         value = run.value / factor if rising else run.value * factor
         return replace(run, value=value, wall_seconds=run.wall_seconds or _span(run), ranks=ranks)
 
-    return replace(study, runs=tuple(quiet(run) for run in study.runs)) if disturbed else study
+    return replace(study, runs=tuple(quiet(run) for run in study.runs)) if sampled else study
 
 
 def _scaled(rank: RankRecord, factor: float) -> RankRecord:
@@ -144,6 +144,7 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
     above = max(float(alone / spans) - (float(by_chance) if last > 2 else 0.0), 0.0)
     by_one = float(np.clip((last - 1) * above * spans / idle, 0.0, 1.2))
     times = {k: float(calm[k].sum()) / k for k in (base, last)}
+    blocked = (last - 1) * calm[last][2] / max(calm[last][3], 1e-9)
     spins = float(any(run.observed.get("mpi_libraries") for run in sampled[last]))
     numbers = {
         "lost running": lost[RUNNING],
@@ -153,6 +154,7 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
         "lost idle, one alone of two": lost[IDLE] * by_one * float(last == 2),
         "lost idle, only one ever runs": lost[IDLE] * float(alone / spans > ONLY_ONE),
         "lost idle, workers not there": lost[IDLE] * float(np.clip(missing / idle, 0.0, 1.0)),
+        "lost idle, while one waits for a disk": lost[IDLE] * float(np.clip(blocked, 0.0, 1.0)),
         "lost waiting for a disk": lost[DISK],
         "lost waiting for a core": lost[CORE],
         "slower than K0": 0.0 if weak else float(np.clip(np.log2(times[last] / times[base]), 0.0, 1.0)),
@@ -163,9 +165,14 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
     return ThreadLoss(last, by_k, numbers, float(alone / spans) if known else None)
 
 
+def _disturbed(run: Run) -> bool:
+    return bool(run.observed.get("disturbed"))
+
+
 def _calm(run: Run) -> FloatArray:
+    """Worker-seconds by part without the waiting for cores, and without what other programs added to the sleep."""
     seconds = _worker_seconds(run)
-    return quiet_seconds(seconds) if run.observed.get("disturbed") else seconds
+    return quiet_seconds(seconds) if _disturbed(run) else seconds * (1.0, 0.0, 1.0, 1.0)
 
 
 def _seconds(runs: list[Run]) -> FloatArray:
