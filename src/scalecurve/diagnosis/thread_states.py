@@ -25,6 +25,7 @@ from scalecurve.study.study import is_load
 RUNNING, CORE, DISK, IDLE = PARTS = ("running", "waiting for a core", "waiting for a disk", "idle")
 UNEVEN = 0.25  # of the worker time: what workers wait for one that got a core later, where all wait for cores
 STARVED = 0.4  # of the worker time waiting for cores: then phases measured the other programs
+SPARE = 0.5  # threads beyond one for each worker, on the mean
 LEAST_LOSS = 0.05
 ONLY_ONE = 0.7  # of the time
 
@@ -145,6 +146,8 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
     by_one = float(np.clip((last - 1) * above * spans / idle, 0.0, 1.2))
     times = {k: float(calm[k].sum()) / k for k in (base, last)}
     blocked = (last - 1) * calm[last][2] / max(calm[last][3], 1e-9)
+    uneven = np.mean([run.k * _longest(run) - _worker_seconds(run)[0] for run in sampled[last]]) / idle
+    alike = 1.0 - float(np.clip(uneven, 0.0, 1.0))
     spins = float(any(run.observed.get("mpi_libraries") for run in sampled[last]))
     numbers = {
         "lost running": lost[RUNNING],
@@ -153,6 +156,7 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
         "lost idle, one alone": lost[IDLE] * by_one,
         "lost idle, one alone of two": lost[IDLE] * by_one * float(last == 2),
         "lost idle, only one ever runs": lost[IDLE] * float(alone / spans > ONLY_ONE),
+        "lost idle, all ran alike": lost[IDLE] * alike,
         "lost idle, workers not there": lost[IDLE] * float(np.clip(missing / idle, 0.0, 1.0)),
         "lost idle, while one waits for a disk": lost[IDLE] * float(np.clip(blocked, 0.0, 1.0)),
         "lost waiting for a disk": lost[DISK],
@@ -170,9 +174,13 @@ def _disturbed(run: Run) -> bool:
 
 
 def _calm(run: Run) -> FloatArray:
-    """Worker-seconds by part without the waiting for cores, and without what other programs added to the sleep."""
+    """Worker-seconds by part without the waiting for cores that is not the job's own, as that of no more threads than
+    workers, and without what other programs added to the sleep."""
     seconds = _worker_seconds(run)
-    return quiet_seconds(seconds) if _disturbed(run) else seconds * (1.0, 0.0, 1.0, 1.0)
+    if _disturbed(run):
+        return quiet_seconds(seconds)
+    own = float(run.oversubscribed or (run.threads or {}).get("threads", run.k) > run.k + SPARE)
+    return seconds * (1.0, own, 1.0, 1.0)
 
 
 def _seconds(runs: list[Run]) -> FloatArray:
@@ -196,6 +204,11 @@ def _alone(run: Run) -> float:
 def _not_there(run: Run) -> float:
     """Worker-seconds of the workers that do not exist, by the mean number of threads."""
     return max(run.k - float((run.threads or {}).get("threads") or run.k), 0.0) * _span(run)
+
+
+def _longest(run: Run) -> float:
+    """Seconds that the thread ran which ran most; the whole span where it is not known, which says nothing."""
+    return float((run.threads or {}).get("longest") or _span(run))
 
 
 def _span(run: Run) -> float:

@@ -52,7 +52,8 @@ def states(monkeypatch: pytest.MonkeyPatch, *samples: dict[str, tuple[str, float
         def read(path: str, sample: dict[str, tuple[str, float, float]] = sample) -> bytes:
             thread, _, file = path.rpartition("/")
             state, ran, waited = sample[thread]
-            texts = {"schedstat": f"{ran * 1e9:.0f} {waited * 1e9:.0f} 1", "stat": f"1 (a b) {state} {'0 ' * 18}0", "wchan": "0"}
+            stat = f"1 (a b) {state} {'0 ' * 18}0"
+            texts = {"schedstat": f"{ran * 1e9:.0f} {waited * 1e9:.0f} 1", "stat": stat, "wchan": "0"}
             return texts[file].encode()
 
         monkeypatch.setattr(threads, "read_small", read)
@@ -69,17 +70,19 @@ def test_what_waiting_for_a_core_cost_lies_between_the_least_and_all_of_it(monke
     )
     assert sampler.lost(2.0) == pytest.approx((0.3 + 0.0, 0.7 + 0.1))
     assert sampler.seconds == pytest.approx(
-        {"running": 2.3, "runnable": 0.8, "blocked_io": 0.9, "blocked_other": 2.0, "futex": 0.0, "alone": 1.0}
+        {"running": 2.3, "runnable": 0.8, "blocked_io": 0.9, "blocked_other": 2.0, "futex": 0.0, "alone": 0.9}
     )
 
 
 def test_one_thread_ran_alone_for_what_it_ran_longer_than_all_others_ran_and_waited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two threads at the one look: one ran 0.9 s and the other 0.2 s, so at least 0.7 s were alone.  One at the look,
-    and both ran 0.8 s of the second: at least 0.6 s were together, at most 0.4 s alone."""
-    assert states(monkeypatch, {"a": ("R", 0.9, 0.0), "b": ("R", 0.2, 0.0)}).seconds["alone"] == pytest.approx(0.7)
-    assert states(monkeypatch, {"a": ("R", 0.8, 0.0), "b": ("S", 0.8, 0.0)}).seconds["alone"] == pytest.approx(0.4)
+    """Three threads of which two are runnable at the look: one ran 0.9 s, the others 0.2 s, so 0.7 s were alone.  Two
+    that each ran 0.8 s of the second were together for 0.6 s at least, and alone for the rest as one always ran."""
+    three = {"a": ("R", 0.9, 0.0), "b": ("R", 0.1, 0.0), "c": ("S", 0.1, 0.0)}
+    assert states(monkeypatch, three).seconds["alone"] == pytest.approx(0.7)
+    two = {"a": ("R", 0.8, 0.0), "b": ("R", 0.8, 0.0)}
+    assert states(monkeypatch, two).seconds["alone"] == pytest.approx(0.4)
 
 
 def test_a_thread_counts_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
