@@ -2,10 +2,10 @@
 
 For K workers and a span of T seconds there are K T worker-seconds.  Running, waiting for a core and waiting for a disk
 are counted by the kernel; the rest is idle: workers that wait for one another, or do not exist yet.  Waiting for a core
-that other programs used is no loss of the job: it is taken out, and sleep is shortened as the job was slowed
-(`quiet_seconds`).  What is left beyond the baseline is lost, and each part is a number that `weights.json` weighs:
-contention makes threads run longer, serial work makes all but one sleep, and messages do both, since many libraries
-wait by running in a loop.
+is no loss of a job with a thread for each worker: it is taken out, and where other programs disturbed the run sleep is
+shortened as the job was slowed (`quiet_seconds`).  What is left beyond the baseline is lost, and each part is a number
+that `weights.json` weighs: contention makes threads run longer, serial work makes all but one sleep, and messages do
+both, since many libraries wait by running in a loop.
 """
 
 from __future__ import annotations
