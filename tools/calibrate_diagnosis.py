@@ -103,7 +103,9 @@ IN_THREADS: dict[str, dict[str, float]] = {
     "lost idle, one alone": {SER: 2.5, IMB: 1.5, STRAG: 0.5, COMM: -2.5, JIT: -2.0, OTH: -1.0},
     "lost idle, one alone of two": {SER: -1.0},
     "lost idle, only one ever runs": {SER: 3.0, IMB: -2.0, STRAG: -2.0, COMM: -2.0},
+    "lost idle, all ran alike": {IMB: -2.5, STRAG: -1.5, SER: 1.0, OTH: 0.5},
     "lost idle, workers not there": {SER: 3.0, IMB: -2.0, STRAG: -2.0, COMM: -2.0},
+    "lost idle, while one waits for a disk": {OTH: 3.0, COMM: -2.0, IMB: -2.0, STRAG: -2.0, JIT: -2.0},
     "lost waiting for a disk": {OTH: 4.0, CONT: 1.0},
     "slower than K0": {COMM: 2.0, CONT: 1.0, OTH: 1.0, SER: -3.0, IMB: -3.0},
 }  # fmt: skip

@@ -134,7 +134,6 @@ MOVED = {  # former names of this module, for one release with a DeprecationWarn
     "measure_parallelism": "scalecurve.mechanisms.work_depth",
     "measure_roofline": "scalecurve.measurement.measure_roofline",
     "place_kernels": "scalecurve.mechanisms.place_kernels",
-    "place_torch_model": "scalecurve.measurement.place_torch_model",
     "plan_replicas": "scalecurve.mechanisms.replicas_needed",
     "regime": "scalecurve.diagnosis.classify_regime",
     "save_sweep": "scalecurve.mechanisms.save_sweep",

@@ -74,7 +74,7 @@ def test_a_smaller_critical_batch_never_helps_and_one_p_has_one_answer(job, coun
         assert (same.outcome, same.run_seconds, same.run_usd) == (row.outcome, row.run_seconds, row.run_usd)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=JOBS if JOBS > 100 else 40, deadline=None)
 @given(job=jobs, power=st.integers(6, 11))
 def test_twice_the_critical_batch_costs_half_as_many_tokens_again(job, power):
     """1 + 2 is 1.5 times 1 + 1 (McCandlish et al. 2018)."""

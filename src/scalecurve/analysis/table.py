@@ -152,15 +152,15 @@ class SpeedupTable(Result):
         )
 
     def _answer_of_noise(self, bend: Bend) -> Answer:
-        """Where the curve may bend, where no K is likelier than not to be it."""
+        """The largest K that probably holds its efficiency, where no K is likelier than not to be the bend."""
         chances = {bend.k: bend.probability or 0.0, **dict(bend.neighbours)}
-        ranked = sorted(chances, key=lambda k: -chances[k])
-        names = [f"{k:,} ({percent(chances[k])})" for k in ranked]
+        names = [f"{k:,} ({percent(chances[k])})" for k in sorted(chances, key=lambda k: -chances[k])]
         if (bend.beyond or 0.0) >= NEIGHBOUR_CHANCE:
             names.append(f"beyond {self.rows[-1].k:,} ({percent(bend.beyond or 0.0)})")
-        before = [max((row.k for row in self.rows if row.k < k), default=k) for k in sorted(ranked)]
-        use = f"Use {workers_text(before[0], self.k_unit)}, perhaps {before[1]:,}" if len(names) == 2 else None
-        first = f"{use or 'Too noisy to say how many workers to use'}: the bend may be at K = {', '.join(names[:3])}."
+        holds = {row.k: 1 - sum(chances[k] for k in chances if k <= row.k) for row in self.rows}
+        good = max(k for k in holds if holds[k] >= EVENS)
+        sure = f" ({percent(holds[good])} sure)" if holds[good] < 1 else ""
+        first = f"Use up to {workers_text(good, self.k_unit)}{sure}: the bend may be at K = {', '.join(names[:3])}."
         also = f"; it may also be at K = {', '.join(names[3:])}" if names[3:] else ""
         repeated = ", ".join(f"{k:,}" for k in sorted(chances))
         return Answer(

@@ -26,7 +26,7 @@ from scalecurve.diagnosis.causes import (
     weights,
 )  # fmt: skip
 from scalecurve.diagnosis.extensions import Extensions, extensions_of
-from scalecurve.diagnosis.thread_states import STARVED, starved_share, without_starvation
+from scalecurve.diagnosis.thread_states import CORE, STARVED, starved_share, without_starvation
 from scalecurve.diagnosis.weighing import FROM_THREADS, FROM_TIMES, Weighed, weigh
 from scalecurve.document import (
     Answer,
@@ -172,7 +172,9 @@ class Diagnosis(Result):
         if self.reason == LACK_OF_FIT:
             return f"No cause named: {next(own.message for own in self.findings if own.code == 'lack-of-fit')}."
         if self.cause == NONE:
-            return f"Nothing is lost beyond the noise up to K = {self.by_k[-1].k}."
+            waited = self.by_k[-1].worker_time.get(CORE, (0.0,))[0]
+            beside = f" and the waiting for cores ({waited:.0%} of worker time)" if waited > NEGLIGIBLE else ""
+            return f"Nothing is lost beyond the noise{beside} up to K = {self.by_k[-1].k}."
         if self.candidates[0] == NONE:
             return f"Perhaps nothing is lost beyond the noise: E = {self.by_k[-1].efficiency:.2f} {at}."
         if self.counted is not None:

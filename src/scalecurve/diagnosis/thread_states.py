@@ -2,10 +2,10 @@
 
 For K workers and a span of T seconds there are K T worker-seconds.  Running, waiting for a core and waiting for a disk
 are counted by the kernel; the rest is idle: workers that wait for one another, or do not exist yet.  Waiting for a core
-that other programs used is no loss of the job: it is taken out, and sleep is shortened as the job was slowed
-(`quiet_seconds`).  What is left beyond the baseline is lost, and each part is a number that `weights.json` weighs:
-contention makes threads run longer, serial work makes all but one sleep, and messages do both, since many libraries
-wait by running in a loop.
+is no loss of a job with a thread for each worker: it is taken out, and where other programs disturbed the run sleep is
+shortened as the job was slowed (`quiet_seconds`).  What is left beyond the baseline is lost, and each part is a number
+that `weights.json` weighs: contention makes threads run longer, serial work makes all but one sleep, and messages do
+both, since many libraries wait by running in a loop.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from scalecurve.study.study import is_load
 RUNNING, CORE, DISK, IDLE = PARTS = ("running", "waiting for a core", "waiting for a disk", "idle")
 UNEVEN = 0.25  # of the worker time: what workers wait for one that got a core later, where all wait for cores
 STARVED = 0.4  # of the worker time waiting for cores: then phases measured the other programs
+SPARE = 0.5  # threads beyond one for each worker, on the mean
 LEAST_LOSS = 0.05
 ONLY_ONE = 0.7  # of the time
 
@@ -46,7 +47,7 @@ class ThreadLoss:
     def findings(self, candidates: tuple[str, ...]) -> Iterator[Finding]:
         """Whether most of the loss is waiting for cores."""
         share = self.by_k[self.k][CORE][0]
-        if self.numbers["lost waiting for a core"] >= 0.5 and share > LEAST_LOSS:
+        if share > STARVED:
             message = (
                 f"workers waited for a core {share:.0%} of worker time at K = {self.k}: no other cause can be seen"
             )
@@ -90,18 +91,18 @@ def starved_share(study: Study) -> float | None:
 
 def without_starvation(study: Study) -> Study:
     """The study with the times that its runs and ranks had taken if no other program had used their cores."""
-    disturbed = {id(run) for runs in sampled_runs(study).values() for run in runs if run.observed.get("disturbed")}
+    sampled = {id(run) for runs in sampled_runs(study).values() for run in runs if _disturbed(run) or not run.ranks}
     rising = study.quantity.higher_is_better
 
     def quiet(run: Run) -> Run:
-        if id(run) not in disturbed or run.value is None:
+        if id(run) not in sampled or run.value is None:
             return run
-        factor = float(quiet_seconds(_worker_seconds(run)).sum()) / (run.k * _span(run))
+        factor = float(_calm(run).sum()) / (run.k * _span(run))
         ranks = tuple(_scaled(rank, factor) for rank in run.ranks)
         value = run.value / factor if rising else run.value * factor
         return replace(run, value=value, wall_seconds=run.wall_seconds or _span(run), ranks=ranks)
 
-    return replace(study, runs=tuple(quiet(run) for run in study.runs)) if disturbed else study
+    return replace(study, runs=tuple(quiet(run) for run in study.runs)) if sampled else study
 
 
 def _scaled(rank: RankRecord, factor: float) -> RankRecord:
@@ -144,6 +145,9 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
     above = max(float(alone / spans) - (float(by_chance) if last > 2 else 0.0), 0.0)
     by_one = float(np.clip((last - 1) * above * spans / idle, 0.0, 1.2))
     times = {k: float(calm[k].sum()) / k for k in (base, last)}
+    blocked = (last - 1) * calm[last][2] / max(calm[last][3], 1e-9)
+    uneven = np.mean([run.k * _longest(run) - _worker_seconds(run)[0] for run in sampled[last]]) / idle
+    alike = 1.0 - float(np.clip(uneven, 0.0, 1.0))
     spins = float(any(run.observed.get("mpi_libraries") for run in sampled[last]))
     numbers = {
         "lost running": lost[RUNNING],
@@ -152,7 +156,9 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
         "lost idle, one alone": lost[IDLE] * by_one,
         "lost idle, one alone of two": lost[IDLE] * by_one * float(last == 2),
         "lost idle, only one ever runs": lost[IDLE] * float(alone / spans > ONLY_ONE),
+        "lost idle, all ran alike": lost[IDLE] * alike,
         "lost idle, workers not there": lost[IDLE] * float(np.clip(missing / idle, 0.0, 1.0)),
+        "lost idle, while one waits for a disk": lost[IDLE] * float(np.clip(blocked, 0.0, 1.0)),
         "lost waiting for a disk": lost[DISK],
         "lost waiting for a core": lost[CORE],
         "slower than K0": 0.0 if weak else float(np.clip(np.log2(times[last] / times[base]), 0.0, 1.0)),
@@ -163,9 +169,18 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
     return ThreadLoss(last, by_k, numbers, float(alone / spans) if known else None)
 
 
+def _disturbed(run: Run) -> bool:
+    return bool(run.observed.get("disturbed"))
+
+
 def _calm(run: Run) -> FloatArray:
+    """Worker-seconds by part without the waiting for cores that is not the job's own, as that of no more threads than
+    workers, and without what other programs added to the sleep."""
     seconds = _worker_seconds(run)
-    return quiet_seconds(seconds) if run.observed.get("disturbed") else seconds
+    if _disturbed(run):
+        return quiet_seconds(seconds)
+    own = float(run.oversubscribed or (run.threads or {}).get("threads", run.k) > run.k + SPARE)
+    return seconds * (1.0, own, 1.0, 1.0)
 
 
 def _seconds(runs: list[Run]) -> FloatArray:
@@ -189,6 +204,11 @@ def _alone(run: Run) -> float:
 def _not_there(run: Run) -> float:
     """Worker-seconds of the workers that do not exist, by the mean number of threads."""
     return max(run.k - float((run.threads or {}).get("threads") or run.k), 0.0) * _span(run)
+
+
+def _longest(run: Run) -> float:
+    """Seconds that the thread ran which ran most; the whole span where it is not known, which says nothing."""
+    return float((run.threads or {}).get("longest") or _span(run))
 
 
 def _span(run: Run) -> float:

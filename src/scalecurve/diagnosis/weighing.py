@@ -36,7 +36,8 @@ FROM_THREADS = "T(K) and the states of the threads"
 MACHINES = re.compile(r"node|host|machine|instance|server", re.IGNORECASE)
 THREADS = re.compile(r"thread|core", re.IGNORECASE)
 MOST_SHARED = 128  # threads or cores of one process: what counts more cores counts those of many processes
-APART, SHARED, LOAD, UNKNOWN = "a machine each", "one process", "clients", "unknown"
+APART, SHARED, ONE_PROCESS, LOAD, UNKNOWN = "a machine each", "threads or cores", "one process", "clients", "unknown"
+POSSIBLE = {LOAD: LOAD_CAUSES, ONE_PROCESS: tuple(name for name in ANSWERS if name != COMMUNICATION)}
 IMPOSSIBLE = -2.5  # log odds of a cause that the placement leaves no room for: a shared machine, or messages
 MISFIT, OFF = 25.0, 0.25  # chi-square over degrees of freedom, and distance (strong), from which nothing is named
 CLOSE = 0.7  # of the logarithm of the misfit: the sum of terms follows the times within their noise
@@ -83,8 +84,7 @@ class Weighed:
             beside = weights("threads").log_odds(self.counted.numbers)
             odds = {name: value + beside[name] for name, value in odds.items()}
         odds = {name: value + self.shifts.get(name, 0.0) for name, value in odds.items()}
-        allowed = LOAD_CAUSES if self.placed == LOAD else ANSWERS
-        return chances_of(odds, floor=used.floor, allowed=allowed)
+        return chances_of(odds, floor=used.floor, allowed=POSSIBLE.get(self.placed, ANSWERS))
 
     @cached_property
     def terms(self) -> dict[str, tuple[float, dict[str, float]]]:
@@ -122,7 +122,7 @@ def in_place(log_odds: Mapping[str, float], placed: str) -> dict[str, float]:
         odds[CONTENTION] += IMPOSSIBLE
     if placed == LOAD:  # what requests queue for is shared
         odds[OTHER] += IMPOSSIBLE
-    if placed in (SHARED, LOAD):
+    if placed in (SHARED, ONE_PROCESS, LOAD):
         odds[CONTENTION] = float(np.logaddexp(odds[CONTENTION], odds[COMMUNICATION] + LESS))
         odds[COMMUNICATION] += IMPOSSIBLE
     return odds
@@ -136,7 +136,18 @@ def placement_of(study: Study) -> str:
     spread = bool(placed) and all(len(own.hosts) > 1 and len(set(own.hosts)) == len(own.hosts) for own in placed[-3:])
     if spread or MACHINES.search(study.k_unit):
         return APART
+    if _is_one_process(study):
+        return ONE_PROCESS
     return SHARED if THREADS.match(study.k_unit) and study.all_k[-1] <= MOST_SHARED else UNKNOWN
+
+
+def _is_one_process(study: Study) -> bool:
+    """Whether one process with a thread for every worker was seen at each K: it sends no messages to itself."""
+    seen = [(run.k, run.observed) for run in study.runs if run.counts and run.k > 1]
+    return bool(seen) and all(
+        len(own.get("affinity") or ()) == 1 and own.get("threads", 0) >= k and not own.get("mpi_libraries")
+        for k, own in seen
+    )
 
 
 def weigh(study: Study, shifts: Mapping[str, float]) -> Weighed:

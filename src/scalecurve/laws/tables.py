@@ -136,9 +136,7 @@ class LawTable(Result):
         if follows is None and case.answers:  # a list over K: its last line
             follows = f"{case.answers[0].label}, {case.answers[0].text.split(chr(10))[-1].strip()}."
         if others or not case.rows:
-            decision = (
-                f"{case.title}: {follows}" if not others else self._decision_of_many((case, *others), len(self.cases))
-            )
+            decision = f"{case.title}: {follows}" if not others else self._decision_of_many((case, *others))
             return Answer(
                 decision=decision.replace(": None", "."),
                 next="`SAME --verbose` shows all rows" if others else f"measure T(K): {MEASURE_NEXT}",
@@ -151,16 +149,18 @@ class LawTable(Result):
         )
 
     @staticmethod
-    def _decision_of_many(cases: Sequence[LawCase], count: int) -> str:
+    def _decision_of_many(cases: Sequence[LawCase]) -> str:
         """Up to which K each parameter set is worth using, or the range of the first answer."""
         if all(row.efficiency is not None for case in cases for row in case.rows) and cases[0].rows:
             ends = [max((r.k for r in case.rows if (r.efficiency or 0.0) >= WORTH_USING), default=1) for case in cases]
             shown = ", ".join(f"{end:,}" for end in ends) if len(ends) <= MOST_LISTED else f"{min(ends)} to {max(ends)}"
-            return f"Use up to K = {shown} (threshold {WORTH_USING:.0%}), in the order of the {count} parameter sets."
+            return (
+                f"Use up to K = {shown} (threshold {WORTH_USING:.0%}), in the order of the {len(cases)} parameter sets."
+            )
         first = [case.answers[0] for case in cases if case.answers]
         values = [answer.value for answer in first if isinstance(answer.value, int | float)]
         span = f"{first[0].label}: {min(values):g} to {max(values):g}" if values else cases[0].title
-        return f"{span} over {count} parameter sets."
+        return f"{span} over {len(cases)} parameter sets."
 
     def _following(self, case: LawCase) -> str:
         """What the law costs, the table of a measured serial share, or the measurement that finds the parameters."""

@@ -18,7 +18,7 @@ from scalecurve.measurement.guard import busy_seconds
 from scalecurve.measurement.machine import SystemMachine
 from scalecurve.measurement.ports import MachineView
 from scalecurve.measurement.servers import Peer, peers_of
-from scalecurve.measurement.threads import ThreadSampler
+from scalecurve.measurement.threads import SHORTEST_SECONDS, ThreadSampler
 from scalecurve.measurement.watchdog import below, relatives
 
 LOOK_AROUND_SECONDS = 0.5
@@ -187,7 +187,7 @@ class Observer:
     def next_look(self) -> float:
         """Seconds until the next look or sample."""
         left = max(0.0, self.next_at - time.perf_counter())
-        return left if self.sampler is None else min(left, self.sampler.due())
+        return min(left, SHORTEST_SECONDS if self.sampler is None else self.sampler.due())
 
     def watch(self, roots: Sequence[int], watchdog: int) -> None:
         """Sample the threads of the job below `watchdog`, and look at its processes where that is due."""

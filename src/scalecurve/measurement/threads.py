@@ -23,6 +23,10 @@ ACTIVE_SHARE = 0.5
 WHOLE_SHARE = 0.9
 """One that did so for more than this of a window did not wait for another thread in it."""
 WINDOW_SECONDS = 0.5
+TURN_SHARE = 0.02
+"""A thread that did so for less of an interval takes no turns in it."""
+BORN, TICKS = 18, os.sysconf("SC_CLK_TCK")
+"""The place of a thread's start after its state in `stat`, and the units of that in a second."""
 STATES = ("running", "runnable", "blocked_io", "blocked_other", "futex", "alone")
 
 
@@ -57,6 +61,20 @@ def threads_below(root: int) -> Iterator[str]:
                 yield place
                 if knows_children:
                     waiting += map(int, read_small(f"{place}/children").split())
+
+
+def alone_in(interval: float, runnable: int, busy: list[float]) -> float:
+    """Seconds of an interval in which one thread alone ran or waited for a core, from the seconds that each did so.
+
+    What these leave room for is taken where one was runnable at the end, or one of two: a look is too slow to see two
+    threads that take turns.
+    """
+    longest, *others = sorted(busy, reverse=True)
+    together = max(0.0, longest + others[0] - interval) if others else 0.0
+    turns = sum(seconds > TURN_SHARE * interval for seconds in busy) == 2
+    if runnable == 1 or (runnable and turns):
+        return max(0.0, min(interval - together, sum(busy) - 2.0 * together))
+    return max(0.0, longest - sum(others))
 
 
 class Window:
@@ -95,7 +113,7 @@ class ThreadSampler:
         self.root = root
         self.last: dict[str, tuple[int, int, float]] = {}
         self.seconds = dict.fromkeys(STATES, 0.0)
-        self.thread_seconds = self.covered = self.lost_low = self.lost_high = 0.0
+        self.thread_seconds = self.covered = self.lost_low = self.lost_high = self.longest = 0.0
         self.window = Window(0.0, {})
         self.samples = 0
         self.moment = begin
@@ -106,31 +124,34 @@ class ThreadSampler:
         return max(0.0, self.moment + self.pause - time.perf_counter())
 
     def sample(self) -> None:
-        begin, cpu = time.perf_counter(), time.thread_time()
-        interval = begin - self.moment
+        begin, cpu, since_boot = time.perf_counter(), time.thread_time(), time.clock_gettime(time.CLOCK_BOOTTIME)
+        interval, lived = begin - self.moment, list[float]()
         now: dict[str, tuple[int, int, float]] = {}
-        runnable, working, all_waited = 0, dict[str, tuple[float, float]](), 0.0
+        runnable, working, spent = 0, dict[str, tuple[float, float]](), list[tuple[float, float]]()
         for place in threads_below(self.root):
             counts, stat = read_small(f"{place}/schedstat").split(), read_small(f"{place}/stat")
-            state = stat[stat.rfind(b")") + 2 :][:1]
+            state, *fields = stat[stat.rfind(b")") + 2 :].split() or [b""]
             if len(counts) < 2 or state in (b"", b"Z", b"X"):
                 continue
+            lived.append(min(interval, max(0.0, since_boot - (int(fields[BORN]) + 0.5) / TICKS)))
             ran, waited, ahead = self._spent(place, state, int(counts[0]), int(counts[1]), interval)
+            self.longest = max(self.longest, int(counts[0]) / 1e9)
             now[place] = int(counts[0]), int(counts[1]), ahead
-            self._add(place, state, ran, waited, max(0.0, interval - ran - waited) if place in self.last else 0.0)
+            self._add(place, state, ran, waited, max(0.0, lived[-1] - ran - waited))
             runnable += state == b"R"
             if state == b"R" or ran + waited > ACTIVE_SHARE * interval:
                 working[place] = ran, waited
-            all_waited += waited
+            spent.append((ran, waited))
         if now:
+            interval = interval if self.samples else max(lived)  # the job started after the watch
             self.samples += 1
             self.covered += interval
-            self.thread_seconds += interval * len(now)
-            self.seconds["alone"] += interval if runnable == 1 else 0.0
+            self.thread_seconds += sum(lived)
+            self.seconds["alone"] += alone_in(interval, runnable, [ran + waited for ran, waited in spent])
             if not self.window.add(interval, working):
                 self.lost_low += self.window.lost()
                 self.window = Window(interval, working)
-            self.lost_high += min(interval, all_waited)
+            self.lost_high += min(interval, sum(waited for _, waited in spent))
         self.last, self.moment = now, begin
         self.pause = min(LONGEST_SECONDS, max(SHORTEST_SECONDS, (time.thread_time() - cpu) / COST_SHARE))
 
@@ -160,6 +181,7 @@ class ThreadSampler:
         scale |= dict.fromkeys(("running", "runnable"), max(1.0, cpu_seconds / ran) if ran else 1.0)
         facts = {name: round(seconds * scale[name], 4) for name, seconds in self.seconds.items()}
         facts["alone"] = min(facts["alone"], round(wall, 4))
+        facts["longest"] = round(self.longest * scale["running"], 4)
         return facts | {"samples": self.samples, "threads": round(self.thread_seconds / self.covered, 2)}
 
     def lost(self, wall: float) -> tuple[float, float]:

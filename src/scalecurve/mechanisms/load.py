@@ -119,7 +119,7 @@ class LoadCurve(Result):
     def answer(self) -> Answer:
         """The load to stay below, and the replicas that the SLO needs."""
         if self.failures:
-            return Answer(decision=f"No load can be recommended: {self.failures}.", next="mend the failures first")
+            return Answer(decision=f"No load can be recommended: {self.failures}.", next="fix the failures first")
         if self.knee is None:
             return Answer(decision="One load has no knee: measure several rates.", next="add rates with --rates")
         count = next((f"{c} replicas for {r:.4g}/s" for r, c in self.replicas.items() if c), None)

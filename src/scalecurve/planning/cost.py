@@ -154,7 +154,7 @@ class Cost(Result):
 
     def _following(self, is_open: bool) -> str:
         """The command that states a goal, or the runs behind the numbers."""
-        if is_open:
+        if is_open and self.front:
             middle = self.front[len(self.front) // 2].elapsed.value
             return f"`SAME --deadline {format_seconds(1.1 * middle).replace(' ', '')}` finds the K for a deadline"
         if any(row.kind in (TimeSource.LAW, TimeSource.PLANNED) for row in self.rows):

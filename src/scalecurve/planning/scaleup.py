@@ -131,7 +131,7 @@ class ScaleUp(Result):
             reason=f"Scaling out is faster {self._span('faster')} and cheaper {self._span('cheaper')}.",
             next=f"measure E at the K that decides: {MEASURE_NEXT}"
             if any(row.kind == "law" for row in self.rows)
-            else "`scalecurve diagnose STUDY` says what to mend first",
+            else "`scalecurve diagnose STUDY` says what to fix first",
         )
 
     @staticmethod

@@ -97,7 +97,7 @@ class ScalingSection(Result):
         missing = f"{len(absent)} of {len(self.items)} items are missing: {', '.join(absent)}." if absent else None
         if self.size is None or self.efficiency is None:
             decision = f"No job size is justified: no larger run keeps an efficiency of {percent(self.floor)}."
-            return Answer(decision=decision, reason=missing, next="`scalecurve diagnose STUDY` says what to mend first")
+            return Answer(decision=decision, reason=missing, next="`scalecurve diagnose STUDY` says what to fix first")
         size = f"Request jobs of {workers_text(self.size, self.k_unit)}: efficiency {percent(self.efficiency)}"
         total = "" if self.requested is None else f"; {self.runs:,} runs need {self.requested:,.4g} node-hours"
         return Answer(

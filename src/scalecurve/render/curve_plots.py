@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.side_by_side import SideBySide
 from scalecurve.analysis.table import rule_words
-from scalecurve.errors import InputError
+from scalecurve.errors import Fault, InputError
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.forecasting.rows import GREY as GREY_BEYOND
 from scalecurve.render.plots import (
@@ -255,6 +255,8 @@ def paint_forecast(figure: Figure, result: Forecast) -> None:
 
 def law_axes(axes: Axes, result: LawTable) -> None:
     """One axis for all cases: speedups against the diagonal, or efficiencies when any case lets the work grow."""
+    if not any(case.rows for case in result.cases):
+        raise InputError(Fault("there is no curve to draw", remedy="ask for worker counts, without --optimum"))
     workers = [row.k for row in result.cases[0].rows]
     if any(case.grows for case in result.cases):
         _efficiencies(axes, result)

@@ -74,8 +74,8 @@ class Run:
     `value` is in the study's quantity and None unless the run succeeded.  `role` is "scaling" for a point of the
     curve, or the name of a baseline candidate.  `observed` holds per-run facts (load, peak memory, page faults).
     `threads` says what all threads of the job did, in seconds summed over them: running, runnable (waiting for a core),
-    blocked_io, blocked_other and, within it, futex; `alone` are seconds in which one thread alone could run, `samples`
-    and `threads` the number of samples and the mean number of threads.
+    blocked_io, blocked_other and, within it, futex; `alone` are seconds in which one thread alone could run, `longest`
+    those of the thread that ran most, `samples` and `threads` the number of samples and the mean number of threads.
     """
 
     k: int

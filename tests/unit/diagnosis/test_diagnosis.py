@@ -588,6 +588,37 @@ def test_threads_that_wait_for_cores_leave_no_cause_to_name() -> None:
     assert "waited for a core" in result.answer.decision
 
 
+def two_threads(span: float, *, longest: float, alone: float, waited: float = 0.0) -> Study:
+    """One second of work of one process, which two threads share in `span` seconds."""
+    runs = []
+    for k, repeat in product((1, 2), range(4)):
+        facts = {"samples": 50.0, "threads": float(k), "running": 1.0}
+        facts |= {"longest": longest, "alone": alone, "runnable": waited} if k > 1 else {"longest": 1.0, "alone": 1.0}
+        value = (span if k > 1 else 1.0) * (1 + 0.001 * repeat)
+        runs.append(Run(k=k, value=value, repeat=repeat, threads=facts, observed={"affinity": [[0, 1]], "threads": k}))
+    return Study(regime=Regime.STRONG, k_unit="workers", runs=tuple(runs))
+
+
+def test_threads_of_one_process_lose_nothing_to_messages() -> None:
+    found = diagnose(two_threads(0.6, longest=0.5, alone=0.0))
+
+    assert {one.name: one.probability for one in found.causes}["communication"] == 0.0
+
+
+def test_threads_that_take_turns_wait_for_a_lock_and_one_that_runs_longer_has_more_work() -> None:
+    """Half of the work under one lock: the two take turns for 0.25 s each and run alike.  Three quarters of the work in
+    one share: that thread runs on alone."""
+    assert diagnose(two_threads(0.75, longest=0.5, alone=0.5)).cause == "serial"
+    assert diagnose(two_threads(0.75, longest=0.75, alone=0.5)).candidates[0] == "imbalance"
+
+
+def test_waiting_for_cores_is_no_loss_of_a_job_with_a_thread_for_each_worker() -> None:
+    found = diagnose(two_threads(0.55, longest=0.5, alone=0.0, waited=0.1))
+
+    assert found.cause == "none"
+    assert "the waiting for cores (9% of worker time)" in found.sentence
+
+
 @pytest.mark.parametrize(
     ("cause", "seconds"),
     [

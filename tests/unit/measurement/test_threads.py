@@ -52,7 +52,8 @@ def states(monkeypatch: pytest.MonkeyPatch, *samples: dict[str, tuple[str, float
         def read(path: str, sample: dict[str, tuple[str, float, float]] = sample) -> bytes:
             thread, _, file = path.rpartition("/")
             state, ran, waited = sample[thread]
-            texts = {"schedstat": f"{ran * 1e9:.0f} {waited * 1e9:.0f} 1", "stat": f"1 (a b) {state} 0 0", "wchan": "0"}
+            stat = f"1 (a b) {state} {'0 ' * 18}0"
+            texts = {"schedstat": f"{ran * 1e9:.0f} {waited * 1e9:.0f} 1", "stat": stat, "wchan": "0"}
             return texts[file].encode()
 
         monkeypatch.setattr(threads, "read_small", read)
@@ -69,8 +70,27 @@ def test_what_waiting_for_a_core_cost_lies_between_the_least_and_all_of_it(monke
     )
     assert sampler.lost(2.0) == pytest.approx((0.3 + 0.0, 0.7 + 0.1))
     assert sampler.seconds == pytest.approx(
-        {"running": 2.3, "runnable": 0.8, "blocked_io": 0.9, "blocked_other": 1.0, "futex": 0.0, "alone": 1.0}
+        {"running": 2.3, "runnable": 0.8, "blocked_io": 0.9, "blocked_other": 2.0, "futex": 0.0, "alone": 0.9}
     )
+
+
+def test_one_thread_ran_alone_for_what_it_ran_longer_than_all_others_ran_and_waited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three threads of which two are runnable at the look: one ran 0.9 s, the others 0.2 s, so 0.7 s were alone.  Two
+    that each ran 0.8 s of the second were together for 0.6 s at least, and alone for the rest as one always ran."""
+    three = {"a": ("R", 0.9, 0.0), "b": ("R", 0.1, 0.0), "c": ("S", 0.1, 0.0)}
+    assert states(monkeypatch, three).seconds["alone"] == pytest.approx(0.7)
+    two = {"a": ("R", 0.8, 0.0), "b": ("R", 0.8, 0.0)}
+    assert states(monkeypatch, two).seconds["alone"] == pytest.approx(0.4)
+
+
+def test_a_thread_counts_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is 0.5 s old, watched for one second: the mean number of its threads is one."""
+    monkeypatch.setattr(threads.time, "clock_gettime", lambda clock: 0.5 + 0.5 / threads.TICKS)
+    facts = states(monkeypatch, {"a": ("R", 0.5, 0.0)}).facts(0.5, 0.5)
+    assert facts is not None
+    assert (facts["threads"], facts["alone"]) == (1.0, 0.5)
 
 
 def test_all_waiting_together_costs_no_more_than_the_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,11 @@ def test_a_law_shows_its_ceiling() -> None:
     assert "ideal S = K" in svg
 
 
+def test_a_law_without_rows_has_no_picture() -> None:
+    with pytest.raises(InputError, match="no curve to draw"):
+        _svg(law_table("logcomm", None, serial=0.05, comm=0.01))
+
+
 def test_both_regimes_share_one_efficiency_axis() -> None:
     svg = _svg(law_table("logcomm", [1, 2, 4], serial=[0.05], comm=[0.01], regime="both"))
 

@@ -485,9 +485,9 @@ def seconds_to_target(best: BestLayouts, critical: float | None) -> float:
 
 
 def idle_counts(gpus: int) -> list[int]:
-    """Counts that P accelerators may use while the others stay idle, largest first: every power of two below P, and for
-    a P that divides badly itself the next below it that divides well."""
-    counts = {1 << power for power in range(gpus.bit_length())}
+    """Counts that P accelerators may use while the others stay idle, largest first: every power of two below P, its
+    halves, and for a P that divides badly itself the next below it that divide well."""
+    counts = {1 << power for power in range(gpus.bit_length())} | {gpus >> power for power in range(gpus.bit_length())}
     if gpus // (gpus & -gpus) > DIVIDES_WELL:
         counts |= {gpus // size * size for size in ROUND}
     return sorted((count for count in counts if 0 < count < gpus), reverse=True)
