@@ -62,7 +62,7 @@ def _grid_of(source: Source, options: ReadOptions) -> CellGrid | None:
         grid = None
     if grid is not None and (not rows or _has_numbers(grid)):
         return grid
-    if not rows:
+    if not rows or not rows[0]:
         return None
     headers = tuple(rows[0])
     return CellGrid(headers, tuple([row[name] for row in rows] for name in headers), range(1, len(rows) + 1), "run")
