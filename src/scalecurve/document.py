@@ -299,6 +299,12 @@ class Result(JsonRecord):
         return frame_of(self.records(), library)
 
 
+def _cell(value: Cell | str | None) -> Cell:
+    if value is None:
+        return Cell(ABSENT, "muted")
+    return Cell(value) if isinstance(value, str) else value
+
+
 def table(
     columns: Sequence[Column | str],
     rows: Iterable[Sequence[Cell | str | None]],
@@ -306,10 +312,7 @@ def table(
     caption: str | None = None,
 ) -> Table:
     """A Table from plain values; None is shown as absent.  A column named by a text stands left if it holds words."""
-    cells = [
-        tuple(Cell(ABSENT, "muted") if cell is None else Cell(cell) if isinstance(cell, str) else cell for cell in row)
-        for row in rows
-    ]
+    cells = [tuple(map(_cell, row)) for row in rows]
     heads = tuple(
         column if isinstance(column, Column) else Column(column, _side([row[place].text for row in cells]))
         for place, column in enumerate(columns)

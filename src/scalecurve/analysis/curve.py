@@ -261,7 +261,7 @@ def log_ratio(*ends: tuple[Curve, int, float]) -> LogRatio:
         least = min(least, degrees)
         value += power * math.log(float(curve.mean[i]))
         variance += square
-        fourth += square**2 / degrees if degrees >= 1 else 0.0
+        fourth += square**2 / max(1.0, degrees)  # with less than one there is no interval
         if curve.covariance is not None:  # what the means of one session share
             merged = True
             others = ((other, sign) for own, other, sign in ends if own is curve and other != k)

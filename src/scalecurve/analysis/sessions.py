@@ -121,7 +121,7 @@ def fit_sessions(study: Study) -> SessionFit | None:
         for j, by_k in enumerate(sessions.values())
         for own, values in by_k.items()
     ]
-    session, place = (np.array([cell[i] for cell in cells]) for i in (0, 1))
+    session, place = np.array([cell[:2] for cell in cells]).T
     runs = np.array([len(values) for *_, values in cells], dtype=np.float64)
     mean = np.array([np.mean(values) for *_, values in cells])
     spread = np.array([np.std(values, ddof=1) / np.mean(values) if len(values) > 1 else 0.0 for *_, values in cells])

@@ -159,7 +159,7 @@ def _columns(headers: list[str], measured: Measured | None, subject: str) -> tup
         factor = 1.0 if measured.from_cells else measured.meaning.factor
         places = {"k": (measured.k, 1.0), MEASURED[measured.meaning.quantity]: (measured.value, factor)}
     taken, of_values = {place for place, _ in places.values()}, [1.0, *(own for _, own in places.values())][-1]
-    unit = next((unit for place in taken if (unit := k_unit_of(headers[place]))), "workers")
+    unit = next(filter(None, (k_unit_of(headers[place]) for place in taken)), "workers")
     for i, header in enumerate(headers):
         if i in taken:
             continue

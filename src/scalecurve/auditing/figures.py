@@ -157,10 +157,10 @@ def settle_units(points: Sequence[ClaimPoint], baseline_k: int, regime: str | No
     column = [(point, point.efficiency) for point in points if point.efficiency is not None]
     column.sort(key=lambda pair: pair[0].k)
     if not column:
-        return [SHARE for _ in points]
+        return [SHARE] * len(points)
     expected = {point.k: _expected(point, points, baseline_k, regime) for point, _ in column}
     if _is_speedup(column, expected, baseline_k):
-        return [SPEEDUP for _ in points]
+        return [SPEEDUP] * len(points)
     values = [value for _, value in column]
     in_percent = max(values) > LEAST_PERCENT or any(point.efficiency_unit == PERCENT for point, _ in column)
     in_percent = in_percent and max(values) > MOST_SHARE  # else headed percent, but written as shares

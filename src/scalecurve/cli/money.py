@@ -65,7 +65,7 @@ def law_options(function: Function) -> Function:
         return function(law=None if law_text is None else parse_law(law_text, **stated), **options)
 
     for name, parameter in reversed(known.items()):
-        of = ", ".join(law.name for law in laws if name in {each.name for each in law.parameters})
+        of = ", ".join(law.name for law in laws for each in law.parameters if each.name == name)
         text = f"{parameter.meaning[:1].upper()}{parameter.meaning[1:]} ({of})."
         wrapped = add(f"--{name.replace('_', '-')}", type=NUMBER, help=text)(wrapped)
     return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares

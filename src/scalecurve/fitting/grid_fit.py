@@ -161,9 +161,8 @@ class GridFit(Result):
         cells: list[list[str | None]] = []
         for row in own:
             ends = (None, None, None) if row.size is None else (row.size.value, row.size.low, row.size.high)
-            numbers = [None if end is None else format_count(end) for end in ends]
-            theory = [format_count(row.theory[name]) if name in row.theory else None for name in THEORIES]
-            cells.append([str(row.k), *numbers, *theory, "" if row.measured else "extrapolated"])
+            sizes = [None if size is None else format_count(size) for size in (*ends, *map(row.theory.get, THEORIES))]
+            cells.append([str(row.k), *sizes, "" if row.measured else "extrapolated"])
         caption = f"Isoefficiency: the size that holds E = {hold:g}; bands at {self.level:.0%}"
         blocks: list[Block] = [Heading(f"Isoefficiency at E = {hold:g}"), table(head, cells, caption=caption)]
         growth = self.growth.get(hold)
@@ -289,7 +288,7 @@ def _fit_findings(
     backtest: GridBacktest | None,
     iso: Sequence[IsoRow],
 ) -> Iterator[Finding]:
-    if any(axis in PLACEMENT for cells in studies.axes.values() for axis in cells):
+    if set(PLACEMENT) & set[str]().union(*studies.axes.values()):
         message = "several splits of the same cores were measured; T(N, K) is that of the fastest at each point"
         yield info("fastest-split", message, remedy="`table` compares the splits")
     if points.noise is None:

@@ -151,10 +151,10 @@ def predict(
         if not chosen:
             continue
         curves = pack([points[i] for i in chosen])
-        width = max(len(at[i]) for i in chosen)
-        ahead = np.stack([np.r_[at[i], np.full(width - len(at[i]), at[i][-1])] for i in chosen])
         counts = [len(at[i]) for i in chosen]
-        answer = _stacked if kind is CurveKind.STRONG else _panelled
+        width = max(counts)
+        ahead = np.stack([np.r_[at[i], np.full(width - len(at[i]), at[i][-1])] for i in chosen])
+        answer = {CurveKind.STRONG: _stacked}.get(kind, _panelled)
         for i, prediction in zip(chosen, answer(curves, kind, ahead, counts, calibration), strict=True):
             predictions[i] = prediction
     return predictions

@@ -124,7 +124,7 @@ def rows_of(
         doubt = _doubt(own, k, ratio, reading.unsure)
         row = replace(row, low=low, high=high, findings=(*crossed, *doubt))
         if not any(finding.code == INTERVAL_ONLY for finding in doubt):
-            value, efficiency = (float(read(float(k), reading.log)) for read in (own.value, own.efficiency))
+            value, efficiency = float(own.value(float(k), reading.log)), float(own.efficiency(float(k), reading.log))
             row = replace(row, value=value, speedup=k * efficiency, efficiency=efficiency)
         yield row
 

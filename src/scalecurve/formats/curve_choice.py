@@ -174,7 +174,7 @@ def choose_metric(points: Sequence[FilePoint], metric: str | None) -> list[FileP
             remedy = f"they are {_listed(times or metrics)}; choose with --value-column"
             raise InputError(Fault("several metrics could be the observations", remedy=remedy))
         metric = times[0]
-    if metric is not None and metric not in metrics:
+    if metric not in (None, *metrics):
         remedy = f"there are: {_listed(metrics)}"
         raise InputError(Fault("--value-column names no metric of the file", value=metric, remedy=remedy))
     return [
@@ -208,12 +208,12 @@ def place_points(points: Sequence[FilePoint], workers: WorkerCounts) -> list[Pla
     told = [_told(point, own_words[source.name], workers) for point, source in points]
     telling = _telling(points, told, workers)
     placed = []
+    names_of_curves = workers.labels or [point.series for point, _ in points]
     for i, (point, source) in enumerate(points):
         k = workers.k[i]
         if k is not None:
-            name = workers.labels[i] if workers.labels is not None else point.series
-            parts = [name, *(_part(field, told[i][field]) for field in telling if field in told[i])]
-            placed.append(PlacedPoint(k, " ".join(part for part in parts if part), point, source))
+            parts = [names_of_curves[i], *(_part(field, told[i][field]) for field in telling if field in told[i])]
+            placed.append(PlacedPoint(k, " ".join(filter(None, parts)), point, source))
     return placed
 
 
@@ -245,23 +245,21 @@ def choose_curves(
 
     The curve is the one asked for or the only one; else all that were measured at more than one K.
     """
-    counts: dict[str, set[int]] = {}
+    curves: dict[str, list[PlacedPoint]] = {}
     for point in points:
-        counts.setdefault(point.label, set()).add(point.k)
-    labels = list(counts)
+        curves.setdefault(point.label, []).append(point)
+    labels = list(curves)
     near = _named_curve(labels, series) if series is not None else labels
     if series is None and len(labels) > 1:
-        near = [label for label in labels if len(counts[label]) > 1]
+        near = [label for label in labels if len({point.k for point in curves[label]}) > 1]
         if not near or len(near) > MOST_CURVES:
-            choices = _listed(near or labels)
-            remedy = f"they are {choices}; choose with --series, or join them by --k-from if K is in their names"
-            alone = "" if near else ", each measured at a single K"
-            raise InputError(Fault(f"there are {len(near or labels)} curves{alone}", remedy=remedy))
-    curves: dict[str, list[PlacedPoint]] = {label: [] for label in near}
-    for point in points:
-        if point.label in curves:
-            curves[point.label].append(point)
-    return curves, tuple(label for label in labels if label not in curves)
+            choices = near or labels
+            remedy = (
+                f"they are {_listed(choices)}; choose with --series, or join them by --k-from if K is in their names"
+            )
+            alone = ", each measured at a single K" * (not near)
+            raise InputError(Fault(f"there are {len(choices)} curves{alone}", remedy=remedy))
+    return {label: curves[label] for label in near}, tuple(label for label in labels if label not in near)
 
 
 def _named_curve(labels: Sequence[str], series: str) -> list[str]:

@@ -178,18 +178,19 @@ class Detection:
         That line is a part of the report's name, for --k-from and to tell curves apart.
         """
         begins, ends = self.reader.begins, self.reader.ends
-        text = self.source.text if begins is not None else ""
-        starts = [match.start() for match in begins.finditer(text)] if begins else []
+        if begins is None:
+            return [self]
+        text = self.source.text
+        starts = [match.start() for match in begins.finditer(text)]
         if len(starts) < 2:
             return [self]
         from scalecurve.formats import headings  # a table has none
 
         finals = [place.end() for place in ends.finditer(text)] if ends else []
-        cuts = [max([a, *(place for place in finals if a < place <= b)]) for a, b in pairwise(starts)]
-        cuts = [b if cut == a else cut for cut, (a, b) in zip(cuts, pairwise(starts), strict=True)]
+        cuts = [max((place for place in finals if a < place <= b), default=b) for a, b in pairwise(starts)]
         lines = headings.above(text, starts, cuts)
         cuts = [min(cut, line.begin) for cut, line in zip(cuts, lines[1:], strict=True)]
-        names = [f"{self.source.name}: {line.text}" if line.text else self.source.name for line in lines]
+        names = [": ".join(filter(None, (self.source.name, line.text))) for line in lines]
         pieces = (text[a:b].encode() for a, b in pairwise([0, *cuts, len(text)]))
         return [replace(self, source=Source(name, raw=piece)) for name, piece in zip(names, pieces, strict=True)]
 

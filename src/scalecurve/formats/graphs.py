@@ -90,7 +90,7 @@ def read_tasks(source: Source, options: ReadOptions) -> TaskGraph:
         remedy = 'expected {"tasks": [{"id": "a", "work": 1.0, "after": []}]}'
         raise FormatError(Fault("not a task graph", remedy=remedy))
     tasks = data["tasks"]
-    measures = {key for task in tasks if isinstance(task, dict) for key in ("work", "seconds") if key in task}
+    measures = {"work", "seconds"} & set[str]().union(*(task for task in tasks if isinstance(task, dict)))
     if len(measures) > 1:
         raise FormatError(Fault("some tasks have `work` and some `seconds`", remedy="use one of them for all tasks"))
     measure = measures.pop() if measures else None

@@ -46,7 +46,7 @@ def above(text: str, starts: list[int], cuts: list[int]) -> list[Above]:
         path = {level: title for place, level, title in titles if place < start}
         looped = line.text or looped  # what a loop says once holds for all that follow
         parts = (*(path[level] for level in sorted(path)), looped)
-        said.append(Above(" ".join(dict.fromkeys(part for part in parts if part)), line.begin))
+        said.append(Above(" ".join(dict.fromkeys(filter(None, parts))), line.begin))
     return said
 
 

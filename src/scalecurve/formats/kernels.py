@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.formats.columns import as_float
 from scalecurve.formats.detection import FileKind, detect
 from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
@@ -18,8 +19,10 @@ Kernels = tuple[Kernel, ...]
 NCU_TIME = "gpu__time_duration.sum"
 NCU_BYTES = "dram__bytes.sum"
 _NCU_COUNT = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
-NCU_ADDS = tuple(_NCU_COUNT.format(kind) for kind in ("fadd", "fmul", "dadd", "dmul", "hadd", "hmul"))
-NCU_FMAS = tuple(_NCU_COUNT.format(kind) for kind in ("ffma", "dfma", "hfma"))
+NCU_FLOPS = {
+    _NCU_COUNT.format(kind): 2 if "fma" in kind else 1
+    for kind in ("fadd", "fmul", "dadd", "dmul", "hadd", "hmul", "ffma", "dfma", "hfma")
+}
 NCU_UNITS = {
     "nsecond": 1e-9, "ns": 1e-9, "usecond": 1e-6, "us": 1e-6, "msecond": 1e-3, "ms": 1e-3, "second": 1.0, "s": 1.0,
     "byte": 1.0, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "inst": 1.0, "": 1.0,
@@ -70,10 +73,7 @@ def read_ncu(source: Source, options: ReadOptions) -> Kernels:
     launches: dict[tuple[str, str], dict[str, float]] = {}
     for row in csv.DictReader(lines):
         if row.get("Metric Name"):
-            try:
-                number = float((row.get("Metric Value") or "").replace(",", ""))
-            except ValueError:
-                number = 0.0
+            number = as_float((row.get("Metric Value") or "").replace(",", "")) or 0.0
             metrics = launches.setdefault((row.get("ID") or "", row["Kernel Name"]), {})
             metrics[row["Metric Name"]] = number * NCU_UNITS.get(row.get("Metric Unit") or "", 1.0)
     if not any(NCU_TIME in metrics for metrics in launches.values()):
@@ -81,10 +81,9 @@ def read_ncu(source: Source, options: ReadOptions) -> Kernels:
     kernels: dict[str, Kernel] = {}
     for (_, name), metrics in launches.items():
         before = kernels.get(name) or Kernel(name=name, flops=0.0, moved={"memory": 0.0}, calls=0)
-        adds, fmas = (sum(metrics.get(metric, 0.0) for metric in group) for group in (NCU_ADDS, NCU_FMAS))
         kernels[name] = Kernel(
             name=name,
-            flops=before.flops + adds + 2 * fmas,
+            flops=before.flops + sum(flops * metrics.get(metric, 0.0) for metric, flops in NCU_FLOPS.items()),
             moved={"memory": before.moved["memory"] + metrics.get(NCU_BYTES, 0.0)},
             seconds=(before.seconds or 0.0) + metrics.get(NCU_TIME, 0.0) or None,
             calls=before.calls + 1,
@@ -107,14 +106,10 @@ def read_likwid(source: Source, options: ReadOptions) -> Kernels:
         if match := _LIKWID_REGION.search(line):
             name = (match["name"] or match["csv"]).strip()
         fields = [field.strip() for field in re.split(r"[|,]", line.strip("| \n"))]
-        metric = LIKWID_METRICS.get(fields[0].removesuffix(" STAT"))
-        if metric is None or len(fields) < 2:
+        metric, number = LIKWID_METRICS.get(fields[0].removesuffix(" STAT")), as_float([*fields, ""][1])
+        if metric is None or number is None:
             continue
         values = regions.setdefault(name, {})
-        try:
-            number = float(fields[1])
-        except ValueError:
-            continue
         # The sum over threads comes after the threads and replaces the first of them.
         if metric not in values or (metric != "time" and fields[0].endswith("STAT")):
             values[metric] = number

@@ -78,8 +78,7 @@ def _pivoted(frame: Any) -> Any:
         return frame
     index = getattr(frame, "index", None)
     columns = {int(name): _plain(frame[name]) for name in names}
-    present = {k: [(place, v) for place, v in enumerate(values) if v == v] for k, values in columns.items()}
     if index is None or getattr(index, "name", None) is None:
-        return {k: [value for _, value in values] for k, values in present.items()}
+        return {k: [value for value in values if value == value] for k, values in columns.items()}
     sizes = index.tolist()
-    return {(sizes[place], k): value for k, values in present.items() for place, value in values}
+    return {(size, k): v for k, values in columns.items() for size, v in zip(sizes, values, strict=True) if v == v}

@@ -199,16 +199,16 @@ class LawTable(Result):
 
     def body(self) -> Document:
         has_rows = any(case.rows for case in self.cases)
+        blocks = tuple(block for case in self.cases for block in case.blocks())
         if len(self.cases) == 1 or (len(self.cases) <= MOST_TABLES_SHOWN and has_rows):
-            return Document(None, tuple(block for case in self.cases for block in case.blocks()))
+            return Document(None, blocks)
         first = 0 if len({case.regime for case in self.cases}) > 1 else 1  # one regime needs no column
         labels = list(dict.fromkeys(answer.label for case in self.cases for answer in case.answers))
         columns = ["regime", *self.cases[0].parameters, *labels][first:]
         rows = [case.summary(labels)[first:] for case in self.cases]
-        tables = tuple(block for case in self.cases for block in case.blocks()) if has_rows else ()
         formulas = dict.fromkeys(f"{case.title}: {case.formula}" for case in self.cases)
         answers = table(columns, rows, caption="\n".join(formulas))
-        return Document(None, (answers,), details=tables)
+        return Document(None, (answers,), details=blocks if has_rows else ())
 
 
 def _cell(value: float) -> str:
@@ -436,7 +436,7 @@ def isoefficiency_table(
         efficiency = useful / time if time > 0 else 1.0
         return LawRow(k=k, time=time, speedup=k * efficiency, efficiency=efficiency, work=work)
 
-    rows = [row(k) for k in workers]
+    rows = list(map(row, workers))
     last = communication.last_k_with_serial_share(serial, hold) if serial_share else None
     missing = [row.k for row in rows if row.work is None]
     answers = []

@@ -233,17 +233,17 @@ class LatencySummary(Result):
     @property
     def answer(self) -> Answer:
         """The p99, or the highest percentile that the samples support, against the SLO."""
-        sure = [item for item in self.corrected or self.percentiles if item.estimate is not None]
+        sure = [(item, item.estimate) for item in self.corrected or self.percentiles if item.estimate is not None]
         if not sure:
             more = "record more: `scalecurve latency measure http://localhost:8080 --rates 10,20,40` loads an address"
             return Answer(decision="Too few requests for any percentile.", next=more)
-        item = next((item for item in sure if abs(item.share - 0.99) < 1e-9), sure[-1])
-        low, high = (None, None) if item.estimate is None else (item.estimate.low, item.estimate.high)
+        item, estimate = next((pair for pair in sure if abs(pair[0].share - 0.99) < 1e-9), sure[-1])
+        low, high = estimate.low, estimate.high
         interval = None if low is None or high is None else f"Between {format_seconds_range(low, high, ' and ')}."
         good = self.goodput is not None and self.slo is not None and bool(self.record.throughput)
         met = f"; {percent((self.goodput or 0) / (self.record.throughput or 1))} stay within the SLO" if good else ""
-        if self.slo is not None and item.estimate is not None and not good:
-            kept = "within" if item.estimate.value <= self.slo else "beyond"
+        if self.slo is not None and not good:
+            kept = "within" if estimate.value <= self.slo else "beyond"
             met = f", {kept} the SLO of {format_seconds(self.slo)}"
         following = (
             "`scalecurve latency tails STUDY` says what fan-out makes of it"

@@ -174,7 +174,6 @@ def _items(
 ) -> tuple[SectionItem, ...]:
     """Every item that forms ask for, in their order."""
     study = studies[0][0]
-    regimes = {each.regime for each, _ in studies}
     fewest = min(row.n for _, own in studies for row in own.rows)
     work, software = study.workload, study.provenance.software
     packages = software.get("packages", software) if isinstance(software, dict) else {}
@@ -183,8 +182,7 @@ def _items(
     said = {
         "problem treated": ": ".join(filter(None, (work.name, work.description))),
         "problem size": _size_text(study),
-        "strong scaling": Regime.STRONG in regimes and "table above",
-        "weak scaling": Regime.WEAK in regimes and "table above",
+        **{f"{each.regime} scaling": "table above" for each, _ in studies},
         "node counts": with_nodes and "table above",
         "repeats": fewest >= FEWEST_REPEATS and f"at least {fewest} at each K",
         "machine": study.provenance.machine.get("cpu") or study.provenance.machine.get("host"),

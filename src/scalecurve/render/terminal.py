@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from textwrap import wrap
 from unicodedata import combining, east_asian_width
 
@@ -106,8 +107,8 @@ def _short(document: Document, screen: Screen, used: int) -> list[str]:
         shown.append(text)
     counts = {"more part": left, "more warning": len(warnings) - len(shown)}
     rest = [f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
-    more = bool(document.details) or len(findings) > len(grave)
-    said = f"--verbose shows {' and '.join(rest) or 'the rest'}." if rest or more else ""
+    more = rest or document.details or len(findings) > len(grave)
+    said = f"--verbose shows {' and '.join(rest) or 'the rest'}." if more else ""
     return [*kept, *filter(None, ["\n".join(shown), screen.paint(said, "muted")])]
 
 
@@ -263,12 +264,11 @@ def _grid(
 
     def line(texts: Sequence[str], tones: Sequence[str]) -> Iterator[str]:
         columns = [fold(text, width) for text, width in zip(texts, widths, strict=True)]
-        for number in range(max(map(len, columns))):
+        for own in zip_longest(*columns, fillvalue=""):
             pieces = []
-            for i, (place, lines, width) in enumerate(zip(part, columns, widths, strict=True)):
-                text = lines[number] if number < len(lines) else ""
+            for place, text, width, tone in zip(part, own, widths, tones, strict=True):
                 blank = " " * (width - cells(text))
-                text = screen.paint(text, tones[i])
+                text = screen.paint(text, tone)
                 pieces.append(text + blank if block.columns[place].align == "left" else blank + text)
             yield GAP.join(pieces).rstrip()
 

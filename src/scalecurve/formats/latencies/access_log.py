@@ -78,14 +78,8 @@ def read(source: Source, options: ReadOptions) -> Records:
     lines = [line for line in source.text.splitlines() if line.strip()]
     entries = [(line, match) for line in lines if (match := _REQUEST.search(line)) is not None]
     rests = [line[match.end() :] for line, match in entries]
-    named = [_NAMED.search(rest) for rest in rests]
-    if any(named):
-        times = [match and _seconds(match["value"], match["unit"], options.unit or 1.0) for match in named]
-        requests.resolution = (
-            1e-3 if any(match and len(match["value"].partition(".")[2]) == 3 for match in named) else None
-        )
-    else:
-        times = _unnamed_times(rests, requests, options.unit)
+    times_of = _named_times if any(map(_NAMED.search, rests)) else _unnamed_times
+    times = times_of(rests, requests, options.unit)
     for (_, match), seconds in zip(entries, times, strict=True):
         if seconds is None:
             continue
@@ -101,6 +95,14 @@ def read(source: Source, options: ReadOptions) -> Records:
 def _seconds(value: str, unit: str | None, otherwise: float) -> float | None:
     number = as_float(value)
     return None if number is None else number * UNITS.get(unit or "", otherwise)
+
+
+def _named_times(rests: list[str], requests: _Requests, unit: float | None) -> list[float | None]:
+    """The times behind a name such as `rt=`; those with three decimals are in milliseconds."""
+    named = [_NAMED.search(rest) for rest in rests]
+    if any(match and len(match["value"].partition(".")[2]) == 3 for match in named):
+        requests.resolution = 1e-3
+    return [match and _seconds(match["value"], match["unit"], unit or 1.0) for match in named]
 
 
 def _unnamed_times(rests: list[str], requests: _Requests, unit: float | None) -> list[float | None]:
@@ -167,7 +169,7 @@ def recognise_json(source: Source) -> str | None:
 def read_json(source: Source, options: ReadOptions) -> Records:
     """One object a line; the unit is in the key, known of the server, or stated."""
     rows = [{key.lower(): value for key, value in row.items()} for row in source.json_lines or []]
-    keys = frozenset(key for row in rows[:100] for key in row)
+    keys = frozenset[str]().union(*rows[:100])
     requests = _Requests()
     server = next((entry for entry in SERVERS if entry[0] <= keys), None)
     name, said = _time_key(keys, server)

@@ -33,6 +33,7 @@ from scalecurve.formats.source import Source
 from scalecurve.study import RunStatus, Treatment
 
 MOST_FAILED = 100
+NOWHERE = "(?!)"  # a pattern without a match
 MOST_COMPARISONS = 5_000
 MOST_OCCURRENCES = 50
 MOST_COMBINATIONS = 10_000
@@ -84,11 +85,9 @@ class Templates:
             if before.keys() != values.keys():
                 continue
             names = {value: name for name, value in before.items() if value}
-            parts = [template]
-            if names:
-                longest_first = sorted(names, key=len, reverse=True)
-                split = "(" + "|".join(re.escape(value) for value in longest_first) + ")"
-                parts = re.split(split, template, maxsplit=MOST_OCCURRENCES)
+            longest_first = map(re.escape, sorted(names, key=len, reverse=True))
+            split = "(" + ("|".join(longest_first) or NOWHERE) + ")"
+            parts = re.split(split, template, maxsplit=MOST_OCCURRENCES)
             choices = [
                 re.escape(part) if i % 2 == 0 else f"(?:{re.escape(part)}|{re.escape(values[names[part]])})"
                 for i, part in enumerate(parts)
@@ -165,7 +164,7 @@ def asv(source: Source, options: ReadOptions) -> Iterator[Yielded]:
             median, values = as_float(result), as_floats(repeats)
             if median is not None:
                 labels = [*map(str, names), *(f"parameter {j + 1}" for j in range(len(names), len(combination)))]
-                fields = {label: str(value) for label, value in zip(labels, combination, strict=False)}
+                fields = dict(zip(labels, map(str, combination), strict=False))
                 sampled = sampled or len(values) > 1
                 yield Point(values=values or (median,), series=benchmark, name=benchmark, fields=fields)
     missing = () if sampled else ("samples (asv run --record-samples)",)

@@ -80,18 +80,20 @@ TIMES = ("time/rank", "total time", "time (inc)", "time (exc)", "sum#sum#time.du
 MOST_LINE = 20_000
 
 
+def _seconds_of(column: str) -> float | None:
+    """The seconds of the column's unit; None where it holds no times."""
+    if any(word in column.lower() for word in TIMES):
+        return 1.0
+    meaning = metric_meaning(column)
+    return meaning.factor if meaning is not None and meaning.quantity is Quantity.SECONDS else None
+
+
 def caliper(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     lines = [line[:MOST_LINE] for line in source.text.splitlines() if line.strip()]
     header, *rows = list(csv_rows(lines))
     header = [name.strip() for name in header]
     region = next(name for name in REGION if name in header)
-    factors: dict[str, float] = {}  # to seconds, for every column of times
-    for column in header:
-        meaning = metric_meaning(column)
-        if any(word in column.lower() for word in TIMES):
-            factors[column] = 1.0
-        elif meaning is not None and meaning.quantity is Quantity.SECONDS:
-            factors[column] = meaning.factor
+    factors = {column: factor for column in header if (factor := _seconds_of(column)) is not None}
     for cells in rows:
         row = dict(zip(header, cells, strict=False))
         fields, name = counts_in(row, COUNTS_CALIPER), (row.get(region) or "").strip()

@@ -57,14 +57,14 @@ def read(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     rows = [row for row in rows if _step(row) not in NO_PROGRAM]
     jobs = [row for row in rows if not _step(row)]
     steps: dict[str, list[Row]] = {}
-    for row in rows:
-        if _step(row):
-            steps.setdefault(_job(row), []).append(row)
-    programs = {_job(row): {step.get("JobName") or "" for step in steps.get(_job(row), ())} for row in jobs}
-    several = len({frozenset(names) for names in programs.values()}) > 1
+    programs: dict[str, set[str]] = {}
+    for row in filter(_step, rows):
+        steps.setdefault(_job(row), []).append(row)
+        programs.setdefault(_job(row), set()).add(row.get("JobName") or "")
+    several = len({frozenset(programs.get(_job(row), ())) for row in jobs}) > 1
     for row in jobs or rows:
         state = (row.get("State") or "").split(" ")[0].rstrip("+")
-        if state and state not in NOT_ENDED:
+        if state not in ("", *NOT_ENDED):
             ran = sorted(programs.get(_job(row), set()) - {row.get("JobName") or "", ""}) if several else []
             yield _point(row, state, steps.get(_job(row), []), ran)
     yield from _name_findings(jobs or rows, columns)
@@ -119,7 +119,7 @@ def _rows(text: str) -> list[Row]:
     if len(lines) > MOST_ROWS:
         raise FormatError(Fault(f"more than {MOST_ROWS} rows", remedy="ask sacct for fewer jobs"))
     if not lines or "JobID" not in lines[0]:
-        return [dict(zip(DOCUMENTED, line.split("|"), strict=False)) for line in lines]
+        lines = ["|".join(DOCUMENTED), *lines]
     if "|" in lines[0]:
         return [dict(zip(lines[0].split("|"), line.split("|"), strict=False)) for line in lines[1:]]
     if len(lines) < 2 or set(lines[1]) != {"-", " "}:
@@ -148,21 +148,23 @@ def _json_rows(data: dict[str, Any]) -> list[Row]:
             "AllocTRES": ",".join(f"{name}={count}" for name, count in allocated.items() if count is not None),
             "Start": datetime.fromtimestamp(started, UTC).isoformat() if started and 0 < started < 1e11 else "",
         }
-        rows.append(row)
-        for step in as_dicts(job.get("steps")):
-            label = as_dict(step.get("step"))
-            identity = label.get("id")
-            name = identity if isinstance(identity, str) else str(as_dict(identity).get("step_id") or "0")
-            rows.append(
-                {
-                    "JobID": name if name.startswith(f"{number}.") else f"{number}.{name}",
-                    "JobName": as_text(label.get("name")) or "",
-                    "State": _state(step.get("state")),
-                    "ElapsedRaw": _text(as_dict(step.get("time")).get("elapsed")),
-                    "NTasks": _text(as_dict(step.get("tasks")).get("count")),
-                }
-            )
+        rows += [row, *_json_steps(job, number)]
     return rows
+
+
+def _json_steps(job: dict[str, Any], number: str) -> Iterator[Row]:
+    """The steps of one job of `sacct --json`."""
+    for step in as_dicts(job.get("steps")):
+        label = as_dict(step.get("step"))
+        identity = label.get("id")
+        name = identity if isinstance(identity, str) else str(as_dict(identity).get("step_id") or "0")
+        yield {
+            "JobID": name if name.startswith(f"{number}.") else f"{number}.{name}",
+            "JobName": as_text(label.get("name")) or "",
+            "State": _state(step.get("state")),
+            "ElapsedRaw": _text(as_dict(step.get("time")).get("elapsed")),
+            "NTasks": _text(as_dict(step.get("tasks")).get("count")),
+        }
 
 
 def _state(value: Any) -> str:

@@ -48,18 +48,19 @@ def reframe(source: Source, options: ReadOptions) -> Iterator[Yielded]:
             reason = as_text(case.get("fail_reason")) or "the test did not pass"
             yield Point(values=(), status=RunStatus.FAILED, details={"error": reason}, **common)
             continue
-        metrics: list[tuple[str, Any, Any]] = [
-            (key.rpartition(":")[2], cells[0], cells[4] if len(cells) > 4 else None)
-            for key, row in as_dict(case.get("perfvalues")).items()
-            if (cells := as_list(row))
-        ]
-        metrics += [
-            (as_text(v.get("name")) or "", v.get("value"), v.get("unit")) for v in as_dicts(case.get("perfvars"))
-        ]
-        for metric, number, unit_text in metrics:
-            value, unit = as_float(number), as_text(unit_text)
-            if value is not None and metric:
-                yield metric_point([value], metric, unit, **common)
+        for metric, value, unit in _performance(case):
+            yield metric_point([value], metric, unit, **common)
+
+
+def _performance(case: dict[str, Any]) -> Iterator[tuple[str, float, str | None]]:
+    """Name, value and unit of what a test of ReFrame measured: since 4.0 in `perfvalues`, before that in `perfvars`."""
+    columns = ("value", "reference", "lower", "upper", "unit")
+    figures = as_dict(case.get("perfvalues")).items()
+    rows = [{"name": key.rpartition(":")[2], **dict(zip(columns, as_list(row), strict=False))} for key, row in figures]
+    for row in [*rows, *as_dicts(case.get("perfvars"))]:
+        metric, value = as_text(row.get("name")), as_float(row.get("value"))
+        if metric and value is not None:
+            yield metric, value, as_text(row.get("unit"))
 
 
 def perflog(source: Source, options: ReadOptions) -> Iterator[Yielded]:
@@ -80,9 +81,9 @@ def perflog(source: Source, options: ReadOptions) -> Iterator[Yielded]:
         if row.get("result", "pass") != "pass":
             yield Point(values=(), status=RunStatus.FAILED, details={"error": "the test failed"}, **common)
             continue
-        for metric in [key.removesuffix("_value") for key in row if key.endswith("_value")]:
-            value = as_float(row[f"{metric}_value"])
-            if value is not None:
+        for key, number in row.items():
+            metric, value = key.removesuffix("_value"), as_float(number)
+            if metric != key and value is not None:
                 yield metric_point([value], metric, row.get(f"{metric}_unit"), **common)
 
 
@@ -117,14 +118,15 @@ def ramble(source: Source, options: ReadOptions) -> Iterator[Yielded]:
             details = {"error": f"RAMBLE_STATUS {as_text(experiment.get('RAMBLE_STATUS'))}"}
             yield Point(values=(), status=RunStatus.FAILED, details=details, **common)
             continue
-        for context in as_dicts(experiment.get("CONTEXTS")):
-            where = as_text(context.get("name"))
-            for merit in as_dicts(context.get("foms")):
-                metric, value = as_text(merit.get("name")), as_float(merit.get("value"))
-                if metric is None or value is None or BY_RAMBLE.search(str(merit.get("origin_type", "")) + metric):
-                    continue
-                point = metric_point([value], metric, as_text(merit.get("units")), **common)
-                yield point if where in (None, "null") else replace(point, metric=f"{metric} ({where})")
+        contexts = [
+            (as_text(own.get("name")), as_dicts(own.get("foms"))) for own in as_dicts(experiment.get("CONTEXTS"))
+        ]
+        for where, merit in ((where, merit) for where, merits in contexts for merit in merits):
+            metric, value = as_text(merit.get("name")), as_float(merit.get("value"))
+            if metric is None or value is None or BY_RAMBLE.search(str(merit.get("origin_type", "")) + metric):
+                continue
+            point = metric_point([value], metric, as_text(merit.get("units")), **common)
+            yield point if where in (None, "null") else replace(point, metric=f"{metric} ({where})")
 
 
 REFRAME = tool("reframe", reframe)

@@ -60,18 +60,21 @@ def gnu_time(source: Source, options: ReadOptions) -> Iterator[Yielded]:
         yield warning("clock-resolution", text, remedy="time longer runs, or use hyperfine")
 
 
-def perf(source: Source, options: ReadOptions) -> Iterator[Yielded]:
-    events: dict[str, tuple[float, list[str]]] = {}
-    repeated = False
-    for line in source.text.splitlines():
+def _counts(text: str) -> Iterator[tuple[float, list[str]]]:
+    """The number and the cells of every line of `perf stat -x`, whatever parts its cells."""
+    for line in text.splitlines():
         mark = next((sign for sign in ";\t|," if line.count(sign) >= 5), None)
         if mark is None or line.startswith("#"):
             continue
         cells = line.split(mark)
         value = as_float(cells[0] if mark == "," else cells[0].replace(",", "."))
         if value is not None:
-            events[cells[2].partition(":")[0]] = (value, cells)
-            repeated = repeated or cells[3].endswith("%")
+            yield value, cells
+
+
+def perf(source: Source, options: ReadOptions) -> Iterator[Yielded]:
+    counts = list(_counts(source.text))
+    events = {cells[2].partition(":")[0]: (value, cells) for value, cells in counts}
     clock, cells = events.get("task-clock") or events.get("cpu-clock") or (0.0, [])
     place = cells.index("CPUs utilized") - 1 if "CPUs utilized" in cells else None
     utilised = None if place is None else as_float(cells[place].replace(",", "."))
@@ -85,7 +88,7 @@ def perf(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     observed = {name: value for name, (value, _) in events.items() if name != "duration_time"}
     yield Point(values=(seconds,), name=source.name, metric="elapsed", details={"observed": observed})
     yield {"assumed": (f"the elapsed time is {origin}",)}
-    if repeated:
+    if any(cells[3].endswith("%") for _, cells in counts):
         yield {"assumed": ("the mean over perf's runs is one observation",)}
 
 
@@ -103,13 +106,17 @@ def fio(source: Source, options: ReadOptions) -> Iterator[Yielded]:
         if any(as_float(job.get("error")) for job in group):
             yield Point(values=(), status=RunStatus.FAILED, details={"error": "fio reports an error"}, **common)
             continue
-        directions = [as_dict(job.get(way)) for job in group for way in ("read", "write")]
-        for metric, key, factor in (("iops", "iops", 1.0), ("bytes/s", "bw_bytes", 1.0), ("bytes/s", "bw", 1024.0)):
-            total = sum((as_float(direction.get(key)) or 0.0) * factor for direction in directions)
-            if key != "bw" or not any("bw_bytes" in direction for direction in directions):  # bw alone before 3.0
-                rate: dict[str, Any] = {"quantity": Quantity.THROUGHPUT, "unit": metric, "main": metric == "iops"}
-                yield Point(values=(total,), metric=metric, **rate, **common)
+        yield from _fio_rates(group, {**common, "quantity": Quantity.THROUGHPUT})
         yield from _fio_latencies(group, common)
+
+
+def _fio_rates(group: list[dict[str, Any]], common: dict[str, Any]) -> Iterator[Point]:
+    """Operations and bytes per second of both directions together."""
+    directions = [as_dict(job.get(way)) for job in group for way in ("read", "write")]
+    for metric, key, factor in (("iops", "iops", 1.0), ("bytes/s", "bw_bytes", 1.0), ("bytes/s", "bw", 1024.0)):
+        total = sum((as_float(direction.get(key)) or 0.0) * factor for direction in directions)
+        if key != "bw" or not any("bw_bytes" in direction for direction in directions):  # bw alone before 3.0
+            yield Point(values=(total,), metric=metric, unit=metric, main=metric == "iops", **common)
 
 
 def _fio_latencies(group: list[dict[str, Any]], common: dict[str, Any]) -> Iterator[Point]:

@@ -187,17 +187,14 @@ class Spans:
     def of(cls, events: list[TraceEvent]) -> Spans:
         device = [event for event in events if event.category in _DEVICE]
         if device:
-            communication = _union(event for event in device if _NCCL.search(event.name))
+            communication = _named(device, _NCCL)
             compute = _union(event for event in device if not _NCCL.search(event.name))
         else:
-            calls = _union(event for event in events if _ENQUEUE.search(event.name))
-            transfers = _union(event for event in events if _TRANSFER.search(event.name))
-            communication = _merged(np.concatenate([calls, transfers]))
-            operators = (event for event in events if event.category == "cpu_op")
-            compute = _without(
-                _union(e for e in operators if not _ENQUEUE.search(e.name) and not _TRANSFER.search(e.name)), calls
-            )
-        return cls(compute, communication, _union(event for event in events if _LOADER.search(event.name)))
+            calls = _named(events, _ENQUEUE)
+            communication = _merged(np.concatenate([calls, _named(events, _TRANSFER)]))
+            operators = (e for e in events if e.category == "cpu_op" and not _ENQUEUE.search(e.name))
+            compute = _without(_union(e for e in operators if not _TRANSFER.search(e.name)), calls)
+        return cls(compute, communication, _named(events, _LOADER))
 
     def step(self, number: int, begin: float, end: float) -> TraceStep:
         """Where the time of one step went."""
@@ -214,6 +211,10 @@ class Spans:
             data=data * MICRO,
             idle=max(0.0, end - begin - _length(busy) - data) * MICRO,
         )
+
+
+def _named(events: Iterable[TraceEvent], pattern: re.Pattern[str]) -> FloatArray:
+    return _union(event for event in events if pattern.search(event.name))
 
 
 def _union(events: Iterable[TraceEvent]) -> FloatArray:

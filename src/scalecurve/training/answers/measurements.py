@@ -188,7 +188,7 @@ def read_measurements(paths: Iterable[Path], cluster: Cluster | None = None) -> 
             faults += [replace(fault, where=str(path)) for fault in problem.faults]
             unreadable = True
             continue
-        if {name for line in lines for name in line} & set(NEEDED):
+        if set(NEEDED) & set[str]().union(*lines):
             rows += [measurement(line, source, cluster) for line in lines]
             continue
         rows += [Measurement(source=source, label=source, reason=f"no column {missing}") for _ in lines]

@@ -139,8 +139,8 @@ def read_layout(layout: LayoutLike) -> dict[str, Any]:
     faults += [Fault("unknown layout field", name, remedy=hint) for name in names if name not in allowed]
     if faults:
         raise InputError(faults, subject="layout")
-    pairs = zip(names, (value for _, value in items), strict=True)
-    return {name: _layout_value(name, value) for name, value in pairs if value is not None}
+    pairs = zip(names, items, strict=True)
+    return {name: _layout_value(name, value) for name, (_, value) in pairs if value is not None}
 
 
 def _field(name: str) -> str:

@@ -187,12 +187,12 @@ def markdown_tables(lines: Sequence[str]) -> list[tuple[Sequence[Mapping[str, An
     tables: list[tuple[Sequence[Mapping[str, Any]], str]] = []
     groups = [(inside, list(part)) for inside, part in groupby(lines, lambda line: line.lstrip().startswith("|"))]
     for place, (inside, part) in enumerate(groups):
-        if inside:
-            cells = [line.strip().strip("|") for line in part]
-            cells = [line + "\n" for line in cells if not re.fullmatch(r"[\s|:-]+", line)]
-            beside = [text for other in groups[max(place - 1, 0) : place] for text in other[1]]
-            beside += groups[-1][1] if place == len(groups) - 2 else []
-            tables.append((list(csv.DictReader(cells, delimiter="|")), "".join(beside)))
+        if not inside:
+            continue
+        cells = [line.strip().strip("|") + "\n" for line in part if not re.fullmatch(r"[\s|:-]+", line)]
+        beside = [text for other in groups[max(place - 1, 0) : place] for text in other[1]]
+        beside += groups[-1][1] if place == len(groups) - 2 else []
+        tables.append((list(csv.DictReader(cells, delimiter="|")), "".join(beside)))
     return tables
 
 
@@ -248,6 +248,11 @@ def column_of(heading: str) -> str:
     return next((BY_WORDS[spelling] for spelling in (words, *fewer) if spelling in BY_WORDS), plain)
 
 
+def _lacking(cells: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
+    """What is found and does not stand in the cells."""
+    return {name: text for name, text in found.items() if name and not cells.get(name)}
+
+
 def plain_row(row: Mapping[str, Any]) -> dict[str, str]:
     """One row under the schema's headings, its cells without blanks around them; times in ms, rates of the whole job,
     nodes and batches in tokens become those of the schema."""
@@ -259,11 +264,11 @@ def plain_row(row: Mapping[str, Any]) -> dict[str, str]:
             software = cells.pop("accelerator")  # `system` may be the software, with the hardware in a later column
         if found.get("accels") and number(found, "accels") is None:
             found = {"accelerator": found["accels"]}
-        cells |= {name: text for name, text in found.items() if name and not cells.get(name)}
+        cells |= _lacking(cells, found)
     if software and not cells.get("framework"):
         cells["framework"] = software
     cells |= said_in_words(cells)
-    cells |= {name: cell for name, cell in said_of_layout(cells).items() if not cells.get(name)}
+    cells |= _lacking(cells, said_of_layout(cells))
     return cells | {name: repr(value) for name, value in derived(cells).items() if value and not cells.get(name)}
 
 
