@@ -24,9 +24,10 @@ from scalecurve.formats.headers import (
     value_meaning,
 )
 from scalecurve.formats.reading import ReadOptions
+from scalecurve.formats.regime import regime_in
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import SUMMARY_ROW, CellGrid, DecimalMark, counts_of, no_result, parse_cell
-from scalecurve.formats.tables.decision import likely_table, mark_of, measured_columns, regime_in, tables_in
+from scalecurve.formats.tables.decision import likely_table, mark_of, measured_columns, tables_in
 from scalecurve.formats.tables.shapes import from_header_row
 from scalecurve.formats.user_file import validate
 from scalecurve.study import Quantity

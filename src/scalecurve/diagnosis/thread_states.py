@@ -28,6 +28,7 @@ STARVED = 0.4  # of the worker time waiting for cores: then phases measured the 
 SPARE = 0.5  # threads beyond one for each worker, on the mean
 LEAST_LOSS = 0.05
 ONLY_ONE = 0.7  # of the time
+MOST = 0.5  # of the loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,9 @@ class ThreadLoss:
         if cause == SERIAL and self.alone is not None:
             idle = shares[IDLE][0]
             return f"Serial work: one thread runs alone {self.alone:.0%} of the time {where}; workers idle {idle:.0%}."
+        if self.numbers["lost running, in a library that waits by running"] > MOST:
+            more = 1.0 + self.numbers["growth of running"]
+            return f"The workers run {more:.2f} times as long in all {where}, and MPI waits by running: {cause}."
         return f"Workers idle {shares[IDLE][0]:.0%} and run {shares[RUNNING][0]:.0%} of worker time {where}: {cause}."
 
     def sentences(self) -> Iterator[str]:
@@ -134,16 +138,19 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
     if not sampled:
         return None
     base, last = next(iter(sampled)), max(sampled)
-    alone, missing, spans = (np.mean([fact(run) for run in sampled[last]]) for fact in (_alone, _not_there, _span))
+    alone, missing, spans = (
+        float(np.mean([fact(run) for run in sampled[last]])) for fact in (_alone, _not_there, _span)
+    )
     calm = {k: np.array([_calm(run) for run in sampled[k]]).mean(axis=0) for k in (base, last)}
     whole = float(calm[last].sum())
     beyond = np.maximum(calm[last] - calm[base] * (last / base if weak else 1.0), 0.0)
     total = max(float(beyond.sum()), LEAST_LOSS * whole)
     lost = dict(zip(PARTS, (beyond / total).tolist(), strict=True))
     idle = max(float(np.mean([_worker_seconds(run)[3] for run in sampled[last]])), 1e-9)
+    alone = min(alone, idle / (last - 1))  # while one runs alone the others idle; few samples see more than that
     by_chance = last * calm[last][0] / whole * (1.0 - min(calm[last][0] / whole, 1.0)) ** (last - 1)
-    above = max(float(alone / spans) - (float(by_chance) if last > 2 else 0.0), 0.0)
-    by_one = float(np.clip((last - 1) * above * spans / idle, 0.0, 1.2))
+    above = max(alone / spans - (float(by_chance) if last > 2 else 0.0), 0.0)
+    by_one = (last - 1) * above * spans / idle
     times = {k: float(calm[k].sum()) / k for k in (base, last)}
     blocked = (last - 1) * calm[last][2] / max(calm[last][3], 1e-9)
     uneven = np.mean([run.k * _longest(run) - _worker_seconds(run)[0] for run in sampled[last]]) / idle
@@ -166,7 +173,7 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
     }
     known = all("alone" in (run.threads or {}) for run in sampled[last])
     by_k = {k: _shares(_seconds(runs)) for k, runs in sampled.items()}
-    return ThreadLoss(last, by_k, numbers, float(alone / spans) if known else None)
+    return ThreadLoss(last, by_k, numbers, alone / spans if known else None)
 
 
 def _disturbed(run: Run) -> bool:
