@@ -13,6 +13,7 @@ from scalecurve.analysis.curve import Curve, curve_of, log_ratio
 from scalecurve.findings import Finding, info, warning
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.run import FloatArray, IntArray
+from scalecurve.study.study import is_load
 
 if TYPE_CHECKING:
     from scalecurve.analysis.table import TableRow
@@ -75,13 +76,16 @@ def check_table(study: Study, curve: Curve, rows: Sequence[TableRow], shape: Seq
         yield warning("oversubscribed", message, remedy="do not read those rows as scaling", k=over)
 
 
-def implausible(curve: Curve) -> Finding | None:
+def implausible(curve: Curve, k_unit: str) -> Finding | None:
     """What makes the values hard to believe, with or without repeats; None where nothing does.
+
+    One client leaves a server idle and many get in each other's way, so a load may gain more than K or nothing at all.
 
     No K should be recommended from such a curve.  Evidence: `kind`, the `k` whose rows are concerned, and the `words`
     of their verdict.  The most particular explanation comes first, and only one is given.
     """
-    for test in (_speedups_as_times, _mixed_units, _same_everywhere, _shared_work, _slower_everywhere, _superlinear):
+    tests = (_speedups_as_times, _mixed_units, _same_everywhere, _shared_work)
+    for test in tests if is_load(k_unit) else (*tests, _slower_everywhere, _superlinear):
         if finding := test(curve):
             return finding
     return None
@@ -89,7 +93,7 @@ def implausible(curve: Curve) -> Finding | None:
 
 def doubts(study: Study) -> tuple[Finding, ...]:
     """What speaks against the values of a study; nothing where they can be believed."""
-    doubt = implausible(curve_of(study)) if len(study.all_k) > 1 else None  # one K shows no curve
+    doubt = implausible(curve_of(study), study.k_unit) if len(study.all_k) > 1 else None  # one K shows no curve
     return () if doubt is None else (doubt,)
 
 

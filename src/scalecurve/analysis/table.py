@@ -488,7 +488,7 @@ def tabulate(
     if any(row.disturbed for row in rows):  # disturbed times do not say where the curve bends
         bent = no_bend = None
     # Disturbed times look slower everywhere, or faster than K, whatever the job does.
-    doubt = None if any(row.disturbed for row in rows) else implausible(basis.measured)
+    doubt = None if any(row.disturbed for row in rows) else implausible(basis.measured, study.k_unit)
     if doubt is not None:
         doubted = set(doubt.evidence["k"])
         rows = tuple(replace(row, verdict=doubt.evidence["words"]) if row.k in doubted else row for row in rows)

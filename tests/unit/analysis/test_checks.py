@@ -170,7 +170,7 @@ def test_noise_that_crowds_at_its_least_value_has_no_two_modes() -> None:
 def test_values_that_cannot_be_what_they_are_said_to_be(
     times: dict[int, float], regime: str, kind: str | None, places: list[int]
 ) -> None:
-    finding = implausible(curve_of(as_study(times, regime=regime)))
+    finding = implausible(curve_of(as_study(times, regime=regime)), "workers")
     assert (finding and finding.evidence["kind"]) == kind
     assert (finding.evidence["k"] if finding else []) == places
 
@@ -183,3 +183,10 @@ def test_intervals_hold_at_the_largest_k_too_where_runs_come_in_two_speeds() -> 
         mean = tabulate(Study.from_samples(times, regime="strong")).rows[-1].mean
         held.append((mean.low or 0) <= 10 / WORKERS[-1] * 1.03 <= (mean.high or 0))
     assert np.mean(held) >= 0.93
+
+
+def test_a_load_may_gain_more_than_its_clients_and_workers_may_not() -> None:
+    rates = {1: [1000.0], 2: [3120.0], 4: [6000.0]}
+    curve = curve_of(Study.from_samples(rates, regime="strong", quantity="throughput"))
+    assert implausible(curve, "clients") is None
+    assert (implausible(curve, "ranks") or pytest.fail("believed")).evidence["kind"] == "superlinear"
