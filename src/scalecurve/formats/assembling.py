@@ -26,9 +26,11 @@ from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.imported import Imported
 from scalecurve.formats.reading import Reading, ReadOptions, Unclear
 from scalecurve.formats.source import Source
+from scalecurve.formats.tables.decision import command_of
 from scalecurve.study import Quantity, Regime, Run, RunStatus, Samples, Treatment, Workload
 from scalecurve.study.study import StudySet
 
+MOST_OFFERS = 3
 MOST_RUNS = 20_000  # beyond this many, observations without further facts are kept as two columns
 SAME_EVERYWHERE = ("host", "hostname", "host_name", "cpu", "cpu_model_name", "processor", "machine", "system")
 
@@ -64,6 +66,22 @@ def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
             problem.subject = problem.subject or subject
             raise
         raise FormatError(problem.faults, subject=problem.subject or subject) from None
+
+
+def with_offers(problem: Unclear, files: Sequence[FileReading], options: ReadOptions, place: str) -> Unclear:
+    """The refusal with the commands that work on a file or folder, each tried."""
+    lines: list[str] = []
+    for way in problem.ways:
+        asked = replace(options, **way)
+        try:
+            curves = assemble(files, asked).curves
+        except InputError:
+            continue
+        longest = max((curve.samples.by_k() for curve in curves.values()), key=len)
+        if len(longest) > 1 and len(lines) < 2 * MOST_OFFERS:
+            cells = ", ".join(f"{k}: {float(values.mean()):.4g}" for k, values in sorted(longest.items())[:6])
+            lines += [f"  {next(iter(way.values()))} gives {cells}", f"    {command_of(asked, place)}"]
+    return Unclear(problem.faults, subject=problem.subject, offers=lines)
 
 
 def imported_table(table: Reading, options: ReadOptions, sources: Sequence[Source]) -> Imported:

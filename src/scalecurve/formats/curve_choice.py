@@ -15,16 +15,19 @@ from scalecurve.findings import Finding, warning
 from scalecurve.formats.columns import as_count
 from scalecurve.formats.headers import k_unit_of, worker_unit
 from scalecurve.formats.headings import words
-from scalecurve.formats.reading import Point, ReadOptions
+from scalecurve.formats.reading import Point, ReadOptions, Unclear
 from scalecurve.formats.source import Source
 from scalecurve.patterns import Span, spans_of
 from scalecurve.study import Quantity, RunStatus
 
 MOST_LISTED = 20
+MOST_NAMES = 200  # of benchmarks in which K is looked for
 MOST_CURVES = 200
 FILE = ""  # the field that is the words of a file's name
 # Where several fields rise together, the one that names the finest worker is K.
 PREFERRED = ("gpus", "ranks", "processes", "workers", "threads", "cores", "nodes")
+
+_NUMBER = re.compile(r"(-{0,2}[A-Za-z]*[-_= ]?)(\d+)")
 
 FilePoint = tuple[Point, Source]
 Counts = tuple[int | None, ...]
@@ -121,9 +124,14 @@ def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
         return WorkerCounts(counts[name], f"`{name}`", None, name, assumed=assumed, findings=(finding,))
     if varying:
         remedy = f"these vary: {', '.join(varying)}; choose with --k-column"
-        raise InputError(Fault("several fields could be the worker count", remedy=remedy))
-    remedy = f"{_fields_listed(points)}; {_pattern_for(points)}"
-    raise InputError(Fault("the worker count is not in the file", remedy=remedy))
+        fault = Fault("several fields could be the worker count", remedy=remedy)
+        raise Unclear(fault, ways=[{"k_column": name} for name in varying])
+    names = {PurePath(source.name).name for _, source in points}
+    forms = [*count_patterns(names), *count_patterns({point.name for point, _ in points[:MOST_NAMES]})]
+    forms += count_patterns({source.name for _, source in points})
+    found = f"say where it is with --k-from '{forms[0]}'" if forms else r"put it into names and say --k-from 'n(\d+)_'"
+    fault = Fault("the worker count is not in the file", remedy=f"{_fields_listed(points)}; {found}")
+    raise Unclear(fault, ways=[{"k_from": form} for form in dict.fromkeys(forms)])
 
 
 def _whole_numbers(points: Sequence[FilePoint], name: str) -> Counts | None:
@@ -139,20 +147,23 @@ def _workers_by_name(counts: dict[str, Counts]) -> WorkerCounts:
     ratios = [{a / b for a, b in zip(counts[first], counts[other], strict=True) if a and b} for other in others]
     if any(len(ratio) != 1 for ratio in ratios):
         remedy = f"they are {', '.join((first, *others))}; choose with --k-column"
-        raise InputError(Fault("several fields could be the worker count", remedy=remedy))
+        fault = Fault("several fields could be the worker count", remedy=remedy)
+        raise Unclear(fault, ways=[{"k_column": name} for name in (first, *others)])
     note = f"{first} is K ({', '.join(others)} rise with it, which gives the same efficiency)"
     assumed = (note,) if others else ()
     return WorkerCounts(counts[first], f"`{first}`", worker_unit(first), first, assumed=assumed)
 
 
-def _pattern_for(points: Sequence[FilePoint]) -> str:
-    """How to say where K is: the first number in a name of a file or in a file, with what stands before it."""
-    files = sorted({source.name for _, source in points})
-    names = [PurePath(file).name for file in files]  # a number in a folder's name is K less often
-    for text in (*names, *(point.name for point, _ in points[:50]), *files):
-        if match := re.search(r"(-{0,2}[A-Za-z]{0,8}[-_= ]?)(\d+)", text):
-            return f"say where it is with --k-from '{match[1]}(\\d+)' (which finds {match[2]} in {text[:80]})"
-    return r"put it into the file names and say --k-from 'n(\d+)_'"
+def count_patterns(names: Collection[str]) -> list[str]:
+    """Patterns of --k-from that match in every name, by what stands before the number: those named for workers first,
+    then those of many values."""
+    numbers: list[dict[str, str]] = [dict(reversed(_NUMBER.findall(name))) for name in names]
+    shared = [before for before in numbers[0] if all(before in own for own in numbers)] if numbers else []
+    ranks = {
+        before: (worker_unit(before.strip("-_= ").lower()) is not None, len({own[before] for own in numbers}))
+        for before in shared
+    }
+    return [f"{re.escape(before)}(\\d+)" for before in sorted(shared, key=lambda before: ranks[before], reverse=True)]
 
 
 def _fields_listed(points: Sequence[FilePoint]) -> str:
@@ -172,7 +183,8 @@ def choose_metric(points: Sequence[FilePoint], metric: str | None) -> list[FileP
         times = times or list(dict.fromkeys(point.metric for point in good if point.quantity is Quantity.SECONDS))
         if len(times) != 1:
             remedy = f"they are {_listed(times or metrics)}; choose with --value-column"
-            raise InputError(Fault("several metrics could be the observations", remedy=remedy))
+            fault = Fault("several metrics could be the observations", remedy=remedy)
+            raise Unclear(fault, ways=[{"value_column": name} for name in times or metrics])
         metric = times[0]
     if metric not in (None, *metrics):
         remedy = f"there are: {_listed(metrics)}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from scalecurve.formats.source import Source
 STUDY, PLAIN, ROWS = "scalecurve study", "plain table", "JSON rows"
 ANY_TEXT = ("",)
 GROUP = "scalecurve.readers"
-GENERAL = 2  # readers of study results that take any JSON rows or any text
 
 
 class FileKind(StrEnum):
@@ -122,7 +121,13 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("rows", "mdtest", marks=("mdtest-",)),
         ReaderEntry("rows", "graph500", marks=("harmonic_mean_TEPS",)),
         ReaderEntry("rows", "pgbench", marks=("tps = ",)),
-        ReaderEntry("rows", "ycsb", marks=("[OVERALL]",)),
+        ReaderEntry("rows", "ycsb", marks=("[OVERALL]", "- Takes(s): ", "Run throughput(ops/sec)")),
+        ReaderEntry("rows", "pytest-printed", marks=("Name (time in",)),
+        ReaderEntry("rows", "jmh-printed", marks=(" Score ",)),
+        ReaderEntry("rows", "criterion-printed", marks=("time:  ",)),
+        ReaderEntry("rows", "perf-printed", marks=("seconds time elapsed",)),
+        ReaderEntry("rows", "unix-time", marks=("elapsed ", "% cpu ")),
+        ReaderEntry("rows", "locust-printed", marks=("# fails",)),
         ReaderEntry("rows", "megatron", marks=("elapsed time per iteration",)),
         ReaderEntry("results.logs", "TITAN", marks=("mfu:",)),
         ReaderEntry("rows", "hf-trainer", json=True, marks=("train_runtime",)),
@@ -156,6 +161,8 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("graphs", "TASKS", marks=ANY_TEXT),
     ),
 }
+
+GENERAL = {kind: 2 if kind is FileKind.RESULTS else 1 for kind in FileKind}  # last readers, which take any rows or text
 
 
 @dataclass(frozen=True)
@@ -219,8 +226,8 @@ class Detection:
     def alternatives(self) -> tuple[str, ...]:
         """Other formats that the file also has the marks of, with the evidence; the last readers take what is left."""
         others = []
-        is_object = self.kind is FileKind.RESULTS and isinstance(self.source.json, dict)
-        last = READERS[self.kind][-GENERAL if is_object else -1].load()
+        is_object = isinstance(self.source.json, dict)
+        last = READERS[self.kind][-GENERAL[self.kind] if is_object else -1].load()
         for reader in _candidates(self.source, self.kind):
             is_other = reader.name not in (self.reader.name, last.name)
             evidence = reader.recognise(self.source) if is_other else None
@@ -232,10 +239,12 @@ class Detection:
 def detect(source: Source, kind: FileKind = FileKind.RESULTS) -> Detection:
     """The first format whose marks are all in the file, or a FormatError that says what the file seems to be."""
     source.refuse_unreadable()
-    for reader in _candidates(source, kind):
-        evidence = reader.recognise(source)
+    bare = source.without_margin()
+    particular = [] if bare is None else [(reader, bare) for reader in _particular(bare, kind)]
+    for reader, own in chain(particular, ((reader, source) for reader in _candidates(source, kind))):
+        evidence = reader.recognise(own)
         if evidence is not None:
-            return Detection(source, kind, reader, evidence)
+            return Detection(own, kind, reader, evidence)
     formats = "known formats: " + ", ".join(entry.load().title for entry in READERS[kind])
     if b"\x00" in source.head[:4096]:
         fault = Fault("not text in UTF-8, and not a binary format that can be read", remedy=formats)
@@ -250,13 +259,15 @@ def detect(source: Source, kind: FileKind = FileKind.RESULTS) -> Detection:
 
 def _candidates(source: Source, kind: FileKind) -> Iterator[Reader[Any]]:
     """The readers worth asking, in order; those of other packages before the two that take any rows or text."""
-    own = READERS[kind]
-    if kind is not FileKind.RESULTS:
-        yield from (entry.load() for entry in own if entry.may_read(source))
-        return
-    yield from (entry.load() for entry in own[:-GENERAL] if entry.may_read(source))
-    yield from readers_of_other_packages()
-    yield from (entry.load() for entry in own[-GENERAL:] if entry.may_read(source))
+    yield from _particular(source, kind)
+    if kind is FileKind.RESULTS:
+        yield from readers_of_other_packages()
+    yield from (entry.load() for entry in READERS[kind][-GENERAL[kind] :] if entry.may_read(source))
+
+
+def _particular(source: Source, kind: FileKind) -> Iterator[Reader[Any]]:
+    """The readers of one tool each."""
+    return (entry.load() for entry in READERS[kind][: -GENERAL[kind]] if entry.may_read(source))
 
 
 @cache

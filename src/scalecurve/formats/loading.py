@@ -7,13 +7,14 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, runtime_checkable
 
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
 from scalecurve.formats.detection import PLAIN, ROWS, STUDY, Detection, detect
 from scalecurve.formats.objects import mapping_or_frame
-from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions, ReadWords
+from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions, ReadWords, Unclear
 from scalecurve.formats.regime import with_shown_regime
 from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
@@ -294,7 +295,7 @@ def import_results(*sources: str | Path, allow_mixed: bool = False, **words: Unp
 
 def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
     """One study from one file, or from the files of one format among several."""
-    from scalecurve.formats.assembling import FileReading, assemble  # a plain table needs none of it
+    from scalecurve.formats.assembling import FileReading, assemble, with_offers  # a plain table needs none of it
 
     files = [detect(sources[0])] if len(sources) == 1 else _of_one_format(sources)
     if not files:
@@ -314,7 +315,13 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
             faults.append(Fault(str(problem)))
     if faults:
         raise FormatError(faults[:MOST_FAULTS], subject=f"{len(faults)} of {len(detections)} files")
-    return assemble(readings, options).with_sentence()
+    try:
+        return assemble(readings, options).with_sentence()
+    except Unclear as problem:
+        if problem.offers:  # of a table, which has tried its own
+            raise
+        place = sources[0].name if len(sources) == 1 else commonpath([source.name for source in sources])
+        raise with_offers(problem, readings, options, place) from None
 
 
 def _of_one_format(sources: Sequence[Source]) -> list[Detection]:
