@@ -163,7 +163,8 @@ def count_patterns(names: Collection[str]) -> list[str]:
         before: (worker_unit(before.strip("-_= ").lower()) is not None, len({own[before] for own in numbers}))
         for before in shared
     }
-    return [f"{re.escape(before)}(\\d+)" for before in sorted(shared, key=lambda before: ranks[before], reverse=True)]
+    ordered = sorted(shared, key=lambda before: ranks[before], reverse=True)
+    return [re.escape(before).replace("\\ ", " ") + r"(\d+)" for before in ordered]
 
 
 def _fields_listed(points: Sequence[FilePoint]) -> str:

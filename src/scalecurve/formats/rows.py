@@ -299,7 +299,7 @@ def _values(spec: Row, text: str, unit: str | None) -> list[tuple[Row, str, floa
         named = [({key: same(word) for key, word in match.groupdict("").items()}, value) for match, value in found]
         return [(spec, spec["metric"].format(**groups), value, groups) for groups, value in named]
     if "per" in spec:
-        lengths = [length for match in pattern(spec["per"]).finditer(text) if (length := _of(match))]
+        lengths = [length for match in pattern(spec["per"]).finditer(text) if (length := _of(match, ""))]
         found = [(match, count / length) for (match, count), length in zip(found, lengths, strict=False)]
     numbers = [value for _, value in found]
     if not numbers:
