@@ -13,6 +13,7 @@ import numpy as np
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.curve_choice import (
+    FilePoint,
     PlacedPoint,
     WorkerCounts,
     choose_curves,
@@ -31,6 +32,7 @@ from scalecurve.study import Quantity, Regime, Run, RunStatus, Samples, Treatmen
 from scalecurve.study.study import StudySet
 
 MOST_OFFERS = 3
+MOST_DIGITS = 12  # that two measurements may have in common
 MOST_RUNS = 20_000  # beyond this many, observations without further facts are kept as two columns
 SAME_EVERYWHERE = ("host", "hostname", "host_name", "cpu", "cpu_model_name", "processor", "machine", "system")
 
@@ -45,14 +47,18 @@ class FileReading:
     reading: Reading
 
 
-def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
-    """One study from files of one format."""
+def assemble(files: Sequence[FileReading], options: ReadOptions, left_out: Sequence[Fault] = ()) -> Imported:
+    """One study from files of one format; `left_out` are the faults of those that could not be read."""
     first = files[0]
     try:
         if first.reading.curves:
             imported = imported_table(first.reading, options, [first.detection.source])
         else:
             imported = _import_points(files, options)
+        if left_out:
+            text = f"{len(left_out)} of {len(files) + len(left_out)} reports could not be read: {left_out[0]}"
+            unread = warning("files-left-out", text, remedy="look whether a run at that K failed", count=len(left_out))
+            imported = replace(imported, reader_findings=(*imported.reader_findings, unread))
         return replace(
             imported,
             format=first.detection.name,
@@ -102,7 +108,7 @@ def imported_table(table: Reading, options: ReadOptions, sources: Sequence[Sourc
 
 def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Imported:
     first = files[0]
-    points = [(point, file.detection.source) for file in files for point in file.reading.points]
+    points = _told_once([(point, file.detection.source) for file in files for point in file.reading.points])
     if not points:
         text = f"it has no observations, read as {first.detection.name}"
         raise FormatError(Fault(text, remedy="check that this is the right file"))
@@ -118,6 +124,18 @@ def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Import
     }
     findings = {(item.code, item.message): item for own in parts.values() for item in own.reader_findings}
     return replace(part, study=StudySet(studies=studies), left_out=left_out, reader_findings=tuple(findings.values()))
+
+
+def _told_once(points: Sequence[FilePoint]) -> list[FilePoint]:
+    """The points without those that a summary repeats digit by digit from other files."""
+    first: dict[Any, str] = {}
+    kept = []
+    for point, source in points:
+        digits = any(len(f"{value!r}".replace(".", "")) > MOST_DIGITS for value in point.values)
+        key = (point.metric, point.series, point.k, point.values)
+        if not digits or first.setdefault(key, source.name) == source.name:
+            kept.append((point, source))
+    return kept
 
 
 def _import_curve(

@@ -15,7 +15,7 @@ from scalecurve.study.run import MAX_K
 
 _RATE_UNIT = re.compile(r".{1,60}?(?:/s|/sec|/second|ps|\s?s\^?-1|Hz)$", re.IGNORECASE)
 _PARAMETER = re.compile(r"[\s,/_-]?\b([A-Za-z][A-Za-z_]{0,30})[=:](\d{1,12})\b")
-_WORKERS = re.compile(r"(?:(?<=^)|[\s,/_.-])-{0,2}([A-Za-z][A-Za-z-]{0,30})[ /_-]?(\d{1,9})(?![\w.])")
+_WORKERS = re.compile(r"(?:(?<=^)|[\s,/_.-])-{0,2}([A-Za-z][A-Za-z-]{0,30})[ =/_-]?(\d{1,9})(?![\w.])")
 _CLOCK = re.compile(r"(?:(\d{1,4})-)?(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2}(?:\.\d+)?)")
 MOST_NAME = 500
 MOST_DIGITS = 40
@@ -49,16 +49,23 @@ def metric_point(
 
 
 def split_name(name: str) -> tuple[str, dict[str, str]]:
-    """The name or command of a benchmark without the parameters in it, and these: `threads=2`, `-np 4`, `threads/8`."""
+    """A benchmark's name without the parameters written into it (`threads=2`, `/threads:2`), and the parameters."""
     name = name[:MOST_NAME]
     fields = {match[1]: match[2] for match in _PARAMETER.finditer(name)}
-    plain = _PARAMETER.sub("", name)
-    if not any(map(worker_unit, fields)):
-        counts = [match for match in _WORKERS.finditer(plain) if worker_unit(match[1])]
-        fields |= {match[1]: match[2] for match in counts}
-        for match in reversed(counts):
-            plain = plain[: match.start()] + plain[match.end() :]
-    return plain.strip(" ,[]") or name, fields
+    plain = _PARAMETER.sub("", name).strip(" ,[]") or name
+    if any(map(worker_unit, fields)):
+        return plain, fields
+    plain, workers = split_command(plain)
+    return plain, fields | workers
+
+
+def split_command(command: str) -> tuple[str, dict[str, str]]:
+    """A command or a name without its counts of workers (`-np 4`, `--threads=8`, `threads/8`), and the counts."""
+    counts = [match for match in _WORKERS.finditer(command[:MOST_NAME]) if worker_unit(match[1])]
+    plain = command[:MOST_NAME]
+    for match in reversed(counts):
+        plain = plain[: match.start()] + plain[match.end() :]
+    return plain.strip() or command, {match[1]: match[2] for match in counts}
 
 
 def as_float(value: Any) -> float | None:

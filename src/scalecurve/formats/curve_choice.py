@@ -27,6 +27,7 @@ FILE = ""  # the field that is the words of a file's name
 # Where several fields rise together, the one that names the finest worker is K.
 PREFERRED = ("gpus", "ranks", "processes", "workers", "threads", "cores", "nodes")
 
+_WARM_UP = re.compile(r"(?i)\bwarm[ _-]?up\b")
 _NUMBER = re.compile(r"(-{0,2}[A-Za-z]*[-_= ]?)(\d+)")
 
 FilePoint = tuple[Point, Source]
@@ -264,9 +265,11 @@ def choose_curves(
     labels = list(curves)
     near = _named_curve(labels, series) if series is not None else labels
     if series is None and len(labels) > 1:
-        near = [label for label in labels if len({point.k for point in curves[label]}) > 1]
+        measured = [label for label in labels if not _WARM_UP.search(label)] or labels
+        near = [label for label in measured if len({point.k for point in curves[label]}) > 1]
+        near = near or (measured if len(measured) == 1 else [])
         if not near or len(near) > MOST_CURVES:
-            choices = near or labels
+            choices = near or measured
             remedy = (
                 f"they are {_listed(choices)}; choose with --series, or join them by --k-from if K is in their names"
             )

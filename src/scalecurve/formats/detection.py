@@ -104,7 +104,7 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.microbenchmarks", "JMH", json=True, marks=('"Benchmark","Mode"',)),
         ReaderEntry("results.microbenchmarks", "CRITERION", json=True),
         ReaderEntry("results.microbenchmarks", "DOTNET", json=True),
-        ReaderEntry("results.system_tools", "TIME", marks=("Command being timed",)),
+        ReaderEntry("rows", "gnu-time", marks=("Command being timed",)),
         ReaderEntry("results.system_tools", "PERF", marks=("task-clock", "cpu-clock", "duration_time", "cycles")),
         ReaderEntry("rows", "sysbench", marks=("sysbench ", "Running the test with")),
         ReaderEntry("results.system_tools", "FIO", json=True),

@@ -313,10 +313,10 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
             if len(detections) == 1:
                 raise
             faults.append(Fault(str(problem)))
-    if faults:
+    if 2 * len(faults) > len(detections):
         raise FormatError(faults[:MOST_FAULTS], subject=f"{len(faults)} of {len(detections)} files")
     try:
-        return assemble(readings, options).with_sentence()
+        return assemble(readings, options, faults).with_sentence()
     except Unclear as problem:
         if problem.offers:  # of a table, which has tried its own
             raise

@@ -17,8 +17,8 @@ A log needs none: `log_points` reads it by its row alone.  JSON is read as the l
                  `fatal` where the file is then refused
 
 A value of 0 is none.  `per` is a pattern of seconds that a count is divided by.  A name or group `unit` is the unit of
-a value, and `prefix` its k, M, G or T; `benchmark` is the name or the command of what was timed, with its parameters;
-`parameters` are the cells of `columns`.
+a value, and `prefix` its k, M, G or T; `benchmark` or `command` is what was timed, with its parameters; `parameters`
+are the cells of `columns`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from scalecurve.formats.columns import (
     clock_seconds,
     facts,
     metric_meaning,
+    split_command,
     split_name,
 )
 from scalecurve.formats.reading import FormatNote, Point, Reader, Reading, ReadOptions, bounded
@@ -241,13 +242,16 @@ def _run(row: Row, text: str, file: str) -> Iterator[Point]:
     phases = {groups.get("name", metric): value for spec, metric, value, groups in values if spec.get("phase")}
     failed = "failed" in row and pattern(row["failed"]).search(text)
     main = next((metric for spec, metric, *_ in values if spec.get("main")), None)
+    if failed and not values:
+        yield Point(values=(), name=file, status=RunStatus.FAILED, details={"error": failed[0].strip()})
     metrics: set[str] = set()
     for spec, metric, value, groups in values:
         if metric in metrics and spec.get("pick") != "each":
             continue  # alternatives of one metric: the first that is there
         metrics.add(metric)
         said = names | groups
-        benchmark, parameters = split_name(said.get("benchmark") or "")
+        command = said.get("command")
+        benchmark, parameters = split_command(command) if command else split_name(said.get("benchmark") or "")
         columns = (column.strip("()") for column in (said.get("columns") or "").split())
         parameters |= dict(zip(columns, (said.get("parameters") or "").split(), strict=False))
         told = {name: _number(said[name]) or said[name] for name in row.get("fields", ()) if said.get(name)}
@@ -255,7 +259,7 @@ def _run(row: Row, text: str, file: str) -> Iterator[Point]:
             values=(value,),
             metric=metric,
             series=row.get("series", "{benchmark}").format_map(_Words(said | {"benchmark": benchmark})).strip(),
-            name=said.get("benchmark") or file,
+            name=command or said.get("benchmark") or file,
             k=next((k for formula in row.get("k", ()) if (k := _count(formula, said)) is not None), None),
             fields=parameters | told,
             main=metric == main,
