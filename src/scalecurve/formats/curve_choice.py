@@ -13,7 +13,7 @@ from pathlib import PurePath
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
 from scalecurve.formats.columns import as_count
-from scalecurve.formats.headers import k_unit_of, worker_unit
+from scalecurve.formats.headers import k_unit_of, parse_header, worker_unit
 from scalecurve.formats.headings import words
 from scalecurve.formats.reading import Point, ReadOptions, Unclear
 from scalecurve.formats.source import Source
@@ -23,6 +23,7 @@ from scalecurve.study import Quantity, RunStatus
 MOST_LISTED = 20
 MOST_NAMES = 200  # of benchmarks in which K is looked for
 MOST_CURVES = 200
+LARGEST_COUNT = 100_000  # in a name; a larger number is a date or a job
 FILE = ""  # the field that is the words of a file's name
 # Where several fields rise together, the one that names the finest worker is K.
 PREFERRED = ("gpus", "ranks", "processes", "workers", "threads", "cores", "nodes")
@@ -160,6 +161,9 @@ def count_patterns(names: Collection[str]) -> list[str]:
     then those of many values."""
     numbers: list[dict[str, str]] = [dict(reversed(_NUMBER.findall(name))) for name in names]
     shared = [before for before in numbers[0] if all(before in own for own in numbers)] if numbers else []
+    heads = {before: parse_header(before.strip("-_= ")) for before in shared}
+    shared = [before for before in shared if not (heads[before].is_repeat or heads[before].says("label", "dated"))]
+    shared = [before for before in shared if max(int(own[before]) for own in numbers) <= LARGEST_COUNT]
     ranks = {
         before: (worker_unit(before.strip("-_= ").lower()) is not None, len({own[before] for own in numbers}))
         for before in shared

@@ -55,7 +55,6 @@ _MARGINS = tuple(  # what launchers, collectors of logs and people put before ev
 _MOST_MARGINS = 3  # a time, a host and a rank
 _SHOWN_LINES = 400
 MARGIN_SHARE = 0.9
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
 
 # An object or an array of JSON; `[2024-03-01 10:00] step` and `[1 procs] 10 s` begin logs, `[[run]]` TOML, `{|` a wiki.
 _JSON_BEGINS = re.compile(
@@ -163,6 +162,8 @@ class Source:
 
         None where nothing stands there.
         """
+        if b"\0" in self.head[:4096]:
+            return None
         shown, margins = "\n".join(self.head_text.splitlines()[:_SHOWN_LINES]), []
         for _ in range(_MOST_MARGINS):
             lines = [line for line in shown.split("\n") if line.strip()]
@@ -170,9 +171,12 @@ class Source:
             if own is None:
                 break
             shown, margins = own.sub("", shown), [*margins, own]
-        if not margins and not ("\n" in self.head_text and _OVERWRITTEN.search(self.head_text)):
+        is_overwritten = "\n" in self.head_text and self.head_text.count("\r") > self.head_text.count("\r\n")
+        if not margins and not is_overwritten:
             return None
-        text = _OVERWRITTEN.sub("", self.text)
+        text = self.text
+        if is_overwritten:  # a terminal shows what follows the last return to the beginning of a line
+            text = "\n".join(line.removesuffix("\r").rpartition("\r")[2] for line in text.split("\n"))
         for margin in margins:
             text = margin.sub("", text)
         return Source(self.name, path=self.path, raw=text.encode())

@@ -12,7 +12,7 @@ from typing import Any
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_text
 from scalecurve.formats.reading import Point, ReadOptions
-from scalecurve.formats.rows import Yielded, tool
+from scalecurve.formats.rows import Yielded
 from scalecurve.formats.source import Source
 from scalecurve.study import Quantity, RunStatus
 
@@ -86,7 +86,3 @@ def _fio_latencies(group: list[dict[str, Any]], common: dict[str, Any]) -> Itera
             if all(means):
                 seconds = sum(value or 0.0 for value in means) / len(means) * unit
                 yield Point(values=(seconds,), metric=f"{way} latency", **common)
-
-
-PERF = tool("perf-stat", perf)
-FIO = tool("fio", fio)

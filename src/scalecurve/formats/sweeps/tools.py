@@ -126,6 +126,7 @@ _ROW = re.compile(
     r"\s*(?P<size>\d+)\s+\d+\s+\w+\s+(?P<sums>\S+)(?:\s+(?P<root>-?\d+))?\s+(?P<time>\d+(?:\.\d*)?)"
     r"\s+(?P<alone>[\d.]+)\s+(?P<bus>[\d.]+)\s+(?P<wrong>\S+)(?:\s+[\d.]+){3}\s+\S+\s*$"
 )
+_PROGRAM = re.compile(r"\b([a-z_]+)_perf\b")
 ROUNDED = 0.02  # of the ratio of two bandwidths that are printed with two decimals
 
 
@@ -186,14 +187,12 @@ def _nccl_text(source: Source, options: ReadOptions) -> tuple[list[Row], int]:
 def _by_bandwidths(matches: list[re.Match[str]], ranks: int) -> str | None:
     """The collective whose bus bandwidth has the printed ratio to the algorithm's; None where several may have it."""
     largest = max(matches, key=lambda match: float(match["size"]), default=None)
-    if largest is None or not float(largest["alone"]) or largest["sums"] == "none":
+    if largest is None or not float(largest["alone"]) or largest["sums"] == "none" or ranks <= 2:
         return None
-    ratio, rooted = float(largest["bus"]) / float(largest["alone"]), int(largest["root"] or 0) >= 0
-    shares = {"all_reduce": 2 * (ranks - 1) / ranks, "reduce_scatter": (ranks - 1) / ranks, "reduce": 1.0}
-    fitting = [kind for kind, share in shares.items() if abs(ratio - share) < ROUNDED]
-    unrooted = [kind for kind in fitting if kind != "reduce"]
-    chosen = fitting if rooted or len(fitting) == 1 else unrooted
-    return chosen[0] if len(chosen) == 1 else None
+    ratio, is_rooted = float(largest["bus"]) / float(largest["alone"]), int(largest["root"] or -1) >= 0
+    shares = {"all_reduce": 2 * (ranks - 1) / ranks, "reduce_scatter": (ranks - 1) / ranks}
+    shares = {"reduce": 1.0} if is_rooted else shares  # sendrecv has 1 without a root
+    return next((kind for kind, share in shares.items() if abs(ratio - share) < ROUNDED), None)
 
 
 def read_nccl_results(source: Source, options: ReadOptions) -> Reading:
@@ -240,8 +239,7 @@ def _operation(options: ReadOptions, text: str, source: Source, shown: str | Non
     if options.operation is not None:
         return str(as_operation(options.operation))
     name = source.file_name.replace("-", "_")
-    kinds = [kind for kind in KINDS if f"{kind}_perf" in text] or [kind for kind in KINDS if kind in name]
-    kinds = kinds or ([shown] if shown else [])
+    kinds = _PROGRAM.findall(text) or [kind for kind in KINDS if kind in name] or ([shown] if shown else [])
     if not kinds:
         remedy = "nccl-tests does not print it; give --op allreduce"
         raise InputError(Fault("which operation was timed is not stated", remedy=remedy))
@@ -255,7 +253,7 @@ def _wrong_results(count: int) -> tuple[Finding, ...]:
     return (error("wrong-results", text, remedy="repair the installation before using any of its times"),)
 
 
-_NCCL_BEGINS = re.compile(r"^# nThread ", re.MULTILINE)
+_NCCL_BEGINS = re.compile(r"^(?:# Collective test starting: .*\n)?# nThread ", re.MULTILINE)
 NCCL = Reader("nccl-tests", "nccl-tests", recognise_nccl, read_nccl, begins=_NCCL_BEGINS)
 NCCL_RESULTS = Reader("nccl-tests", "nccl-tests", recognise_nccl, read_nccl_results, begins=_NCCL_BEGINS)
 RCCL_RESULTS = Reader("rccl-tests", "rccl-tests", recognise_rccl, read_rccl_results)
