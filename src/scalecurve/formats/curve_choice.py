@@ -6,7 +6,7 @@ K is stated by the user, by the format, by a field's name, or asked for; so are 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -128,12 +128,17 @@ def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
         remedy = f"these vary: {', '.join(varying)}; choose with --k-column"
         fault = Fault("several fields could be the worker count", remedy=remedy)
         raise Unclear(fault, ways=[{"k_column": name} for name in varying])
+    raise _without_count(points)
+
+
+def _without_count(points: Sequence[FilePoint]) -> Unclear:
+    """The refusal of files that hold no K, with the patterns that may find it in names."""
     names = {PurePath(source.name).name for _, source in points}
     forms = [*count_patterns(names), *count_patterns({point.name for point, _ in points[:MOST_NAMES]})]
     forms += count_patterns({source.name for _, source in points})
     found = f"say where it is with --k-from '{forms[0]}'" if forms else r"put it into names and say --k-from 'n(\d+)_'"
     fault = Fault("the worker count is not in the file", remedy=f"{_fields_listed(points)}; {found}")
-    raise Unclear(fault, ways=[{"k_from": form} for form in dict.fromkeys(forms)])
+    return Unclear(fault, ways=[{"k_from": form} for form in dict.fromkeys(forms)])
 
 
 def _whole_numbers(points: Sequence[FilePoint], name: str) -> Counts | None:
@@ -160,16 +165,19 @@ def count_patterns(names: Collection[str]) -> list[str]:
     """Patterns of --k-from that match in every name, by what stands before the number: those named for workers first,
     then those of many values."""
     numbers: list[dict[str, str]] = [dict(reversed(_NUMBER.findall(name))) for name in names]
-    shared = [before for before in numbers[0] if all(before in own for own in numbers)] if numbers else []
-    heads = {before: parse_header(before.strip("-_= ")) for before in shared}
-    shared = [before for before in shared if not (heads[before].is_repeat or heads[before].says("label", "dated"))]
-    shared = [before for before in shared if max(int(own[before]) for own in numbers) <= LARGEST_COUNT]
-    ranks = {
-        before: (worker_unit(before.strip("-_= ").lower()) is not None, len({own[before] for own in numbers}))
-        for before in shared
-    }
-    ordered = sorted(shared, key=lambda before: ranks[before], reverse=True)
+    shared = set.intersection(*map(set, numbers)) if numbers else set()
+    values = {before: {int(own[before]) for own in numbers} for before in sorted(shared)}
+    chances = {before: chance for before, own in values.items() if (chance := _chance(before, own))}
+    ordered = sorted(chances, key=lambda before: chances[before], reverse=True)
     return [re.escape(before).replace("\\ ", " ") + r"(\d+)" for before in ordered]
+
+
+def _chance(before: str, values: set[int]) -> tuple[bool, int] | None:
+    """What speaks for a number in names as K, by the word before it; None for that of a repeat, a date or a job."""
+    head = parse_header(before.strip("-_= "))
+    if head.is_repeat or head.says("label", "dated") or max(values) > LARGEST_COUNT:
+        return None
+    return worker_unit(head.text.lower()) is not None, len(values)
 
 
 def _fields_listed(points: Sequence[FilePoint]) -> str:
@@ -267,19 +275,22 @@ def choose_curves(
     for point in points:
         curves.setdefault(point.label, []).append(point)
     labels = list(curves)
-    near = _named_curve(labels, series) if series is not None else labels
-    if series is None and len(labels) > 1:
-        measured = [label for label in labels if not _WARM_UP.search(label)] or labels
-        near = [label for label in measured if len({point.k for point in curves[label]}) > 1]
-        near = near or (measured if len(measured) == 1 else [])
-        if not near or len(near) > MOST_CURVES:
-            choices = near or measured
-            remedy = (
-                f"they are {_listed(choices)}; choose with --series, or join them by --k-from if K is in their names"
-            )
-            alone = ", each measured at a single K" * (not near)
-            raise InputError(Fault(f"there are {len(choices)} curves{alone}", remedy=remedy))
+    near = _named_curve(labels, series) if series is not None else _measured_curves(curves)
     return {label: curves[label] for label in near}, tuple(label for label in labels if label not in near)
+
+
+def _measured_curves(curves: Mapping[str, Sequence[PlacedPoint]]) -> list[str]:
+    """The names of the curves of several K, or the only one; those of a warm-up are none where there are others."""
+    labels = [label for label in curves if not _WARM_UP.search(label)] or list(curves)
+    if len(labels) == 1:
+        return labels
+    near = [label for label in labels if len({point.k for point in curves[label]}) > 1]
+    if near and len(near) <= MOST_CURVES:
+        return near
+    choices = near or labels
+    remedy = f"they are {_listed(choices)}; choose with --series, or join them by --k-from if K is in their names"
+    alone = ", each measured at a single K" * (not near)
+    raise InputError(Fault(f"there are {len(choices)} curves{alone}", remedy=remedy))
 
 
 def _named_curve(labels: Sequence[str], series: str) -> list[str]:

@@ -21,6 +21,7 @@ from scalecurve.study import Baseline, Quantity, Regime, Study
 from scalecurve.study.study import StudySet
 
 if TYPE_CHECKING:
+    from scalecurve.formats.assembling import FileReading
     from scalecurve.formats.imported import Imported
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -295,7 +296,7 @@ def import_results(*sources: str | Path, allow_mixed: bool = False, **words: Unp
 
 def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
     """One study from one file, or from the files of one format among several."""
-    from scalecurve.formats.assembling import FileReading, assemble, with_offers  # a plain table needs none of it
+    from scalecurve.formats.assembling import assemble, with_offers  # a plain table needs none of it
 
     files = [detect(sources[0])] if len(sources) == 1 else _of_one_format(sources)
     if not files:
@@ -303,18 +304,7 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
         from scalecurve.formats.tables.folders import read_folder
 
         return imported_table(read_folder(sources, options), options, sources).with_sentence()
-    detections = [report for file in files for report in file.reports()]
-    readings, faults = [], []
-    for detection in detections:
-        try:
-            reading = detection.read(options)
-            readings.append(FileReading(detection, reading))
-        except ScalecurveError as problem:
-            if len(detections) == 1:
-                raise
-            faults.append(Fault(str(problem)))
-    if 2 * len(faults) > len(detections):
-        raise FormatError(faults[:MOST_FAULTS], subject=f"{len(faults)} of {len(detections)} files")
+    readings, faults = _read_reports([report for file in files for report in file.reports()], options)
     try:
         return assemble(readings, options, faults).with_sentence()
     except Unclear as problem:
@@ -322,6 +312,23 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
             raise
         place = sources[0].name if len(sources) == 1 else commonpath([source.name for source in sources])
         raise with_offers(problem, readings, options, place) from None
+
+
+def _read_reports(reports: Sequence[Detection], options: ReadOptions) -> tuple[list[FileReading], list[Fault]]:
+    """What can be read, and the faults of what cannot; a FormatError where that is more than half."""
+    from scalecurve.formats.assembling import FileReading
+
+    readings, faults = [], []
+    for report in reports:
+        try:
+            readings.append(FileReading(report, report.read(options)))
+        except ScalecurveError as problem:
+            if len(reports) == 1:
+                raise
+            faults.append(Fault(str(problem)))
+    if 2 * len(faults) > len(reports):
+        raise FormatError(faults[:MOST_FAULTS], subject=f"{len(faults)} of {len(reports)} files")
+    return readings, faults
 
 
 def _of_one_format(sources: Sequence[Source]) -> list[Detection]:

@@ -241,34 +241,37 @@ def _run(row: Row, text: str, file: str) -> Iterator[Point]:
     values = [value for spec in row["value"] for value in _values(spec, text, names.get("unit"))]
     phases = {groups.get("name", metric): value for spec, metric, value, groups in values if spec.get("phase")}
     failed = "failed" in row and pattern(row["failed"]).search(text)
+    if failed:
+        point = _point(row, names | (values[0][3] if values else {}), file)
+        details = {"error": failed[0].strip()}
+        yield replace(point, values=tuple(own[2] for own in values[:1]), status=RunStatus.FAILED, details=details)
+        return
     main = next((metric for spec, metric, *_ in values if spec.get("main")), None)
-    if failed and not values:
-        yield Point(values=(), name=file, status=RunStatus.FAILED, details={"error": failed[0].strip()})
     metrics: set[str] = set()
     for spec, metric, value, groups in values:
         if metric in metrics and spec.get("pick") != "each":
             continue  # alternatives of one metric: the first that is there
         metrics.add(metric)
         said = names | groups
-        command = said.get("command")
-        benchmark, parameters = split_command(command) if command else split_name(said.get("benchmark") or "")
-        columns = (column.strip("()") for column in (said.get("columns") or "").split())
-        parameters |= dict(zip(columns, (said.get("parameters") or "").split(), strict=False))
-        told = {name: _number(said[name]) or said[name] for name in row.get("fields", ()) if said.get(name)}
-        point = Point(
-            values=(value,),
-            metric=metric,
-            series=row.get("series", "{benchmark}").format_map(_Words(said | {"benchmark": benchmark})).strip(),
-            name=command or said.get("benchmark") or file,
-            k=next((k for formula in row.get("k", ()) if (k := _count(formula, said)) is not None), None),
-            fields=parameters | told,
-            main=metric == main,
-            **_meaning(spec),
-        )
-        if failed:
-            yield replace(point, status=RunStatus.FAILED, details={"error": failed[0].strip()})
-            return
-        yield replace(point, details=_details(row, said, phases if point.main else {}, value))
+        details = _details(row, said, phases if metric == main else {}, value)
+        point = replace(_point(row, said, file), values=(value,), metric=metric, main=metric == main, details=details)
+        yield replace(point, **_meaning(spec))
+
+
+def _point(row: Row, said: Mapping[str, Any], file: str) -> Point:
+    """K, name and parameters of what a run says of itself."""
+    command = said.get("command")
+    benchmark, parameters = split_command(command) if command else split_name(said.get("benchmark") or "")
+    columns = (column.strip("()") for column in (said.get("columns") or "").split())
+    parameters |= dict(zip(columns, (said.get("parameters") or "").split(), strict=False))
+    told = {name: _number(said[name]) or said[name] for name in row.get("fields", ()) if said.get(name)}
+    return Point(
+        values=(),
+        series=row.get("series", "{benchmark}").format_map(_Words({**said, "benchmark": benchmark})).strip(),
+        name=command or said.get("benchmark") or file,
+        k=next((k for formula in row.get("k", ()) if (k := _count(formula, said)) is not None), None),
+        fields=parameters | told,
+    )
 
 
 class _Words(dict[str, str]):

@@ -54,7 +54,7 @@ _MARGINS = tuple(  # what launchers, collectors of logs and people put before ev
 )
 _MOST_MARGINS = 3  # a time, a host and a rank
 _SHOWN_LINES = 400
-MARGIN_SHARE = 0.9
+_SHARE = 0.9  # of the lines
 
 # An object or an array of JSON; `[2024-03-01 10:00] step` and `[1 procs] 10 s` begin logs, `[[run]]` TOML, `{|` a wiki.
 _JSON_BEGINS = re.compile(
@@ -164,13 +164,7 @@ class Source:
         """
         if b"\0" in self.head[:4096]:
             return None
-        shown, margins = "\n".join(self.head_text.splitlines()[:_SHOWN_LINES]), []
-        for _ in range(_MOST_MARGINS):
-            lines = [line for line in shown.split("\n") if line.strip()]
-            own = next((each for each in _MARGINS if _is_before(each, lines)), None)
-            if own is None:
-                break
-            shown, margins = own.sub("", shown), [*margins, own]
+        margins = _margins_of(self.head_text.splitlines()[:_SHOWN_LINES])
         is_overwritten = "\n" in self.head_text and self.head_text.count("\r") > self.head_text.count("\r\n")
         if not margins and not is_overwritten:
             return None
@@ -246,9 +240,17 @@ class Source:
         return beginning_of(self.path, most)
 
 
-def _is_before(margin: re.Pattern[str], lines: Sequence[str]) -> bool:
-    """Whether it stands before nearly all lines, of which there are some."""
-    return len(lines) > 2 and sum(margin.match(line) is not None for line in lines) >= MARGIN_SHARE * len(lines)
+def _margins_of(lines: Sequence[str]) -> list[re.Pattern[str]]:
+    """What stands before nearly all lines that say something, from the left."""
+    margins: list[re.Pattern[str]] = []
+    while len(margins) < _MOST_MARGINS:
+        lines = [line for line in lines if line.strip()]
+        own = next((each for each in _MARGINS if sum(map(bool, map(each.match, lines))) >= _SHARE * len(lines)), None)
+        if own is None or len(lines) < 3:
+            break
+        lines = [own.sub("", line) for line in lines]
+        margins.append(own)
+    return margins
 
 
 def _packer(raw: bytes, begin: int = 0) -> str | None:
