@@ -144,7 +144,8 @@ def test_one_study_in_six_forms_gives_the_same_answer(tmp_path: Path) -> None:
     columns = {"threads": list(ks), "seconds": list(values)}
     objects: list[Any] = [
         tmp_path / "s.csv", tmp_path / "s.json", frame, by_k, ROWS, tuple(ROWS), np.array(ROWS), by_k.items(),
-        iter(ROWS), columns, [{"threads": k, "seconds": value} for k, value in ROWS], {str(k): own for k, own in by_k.items()},
+        iter(ROWS), columns, [{"threads": k, "seconds": value} for k, value in ROWS],
+        {str(k): own for k, own in by_k.items()},
         series, series.rename_axis(None), series.groupby("threads").apply(list), frame.set_index("threads"),
         frame.to_records(index=False), {k: np.array(own) for k, own in by_k.items()}, pandas.DataFrame(by_k),
     ]  # fmt: skip
