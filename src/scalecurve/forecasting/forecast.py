@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.curves import CurveKind, View, view
 from scalecurve.forecasting.prediction import FEWEST, predict_views, serial_finding, sibling_finding, with_siblings
-from scalecurve.forecasting.published import Calibration, Standing, check_domain, shipped, standing_of
+from scalecurve.forecasting.published import Calibration, shipped
 from scalecurve.forecasting.rows import GREY, Backtest, ExpectedBend, ForecastRow, backtest, expected_bend, rows_of
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity
@@ -37,9 +37,6 @@ from scalecurve.study.run import MAX_K
 from scalecurve.study.study import what_scales
 from scalecurve.units import WorkersLike, as_number, as_workers, format_rate, rates_alike, seconds_alike
 from scalecurve.words import workers_text
-
-if TYPE_CHECKING:
-    from scalecurve.forecasting.explain import ForecastExplanation
 
 NO_FASTER = 0.1  # a gain below this is none where the interval holds the measured value
 DECISIVE = 1.6  # high over low, above which a fact or a run that narrows it is worth asking for
@@ -55,8 +52,6 @@ class Forecast(Result):
     rows: tuple[ForecastRow, ...]
     weights: Mapping[str, float]
     cautions: tuple[Finding, ...]
-    domain: str | None = None
-    explained: bool = False
     view: View
     calibration: Calibration
 
@@ -143,27 +138,14 @@ class Forecast(Result):
         """Rows close enough together to draw, from the largest measured K to the last one answered."""
         first, last = self.view.largest_k, max((row.k for row in self.rows if not row.refused), default=0)
         steps = np.unique(np.round(np.geomspace(first + 1, max(last, 2 * first), 24))).astype(int).tolist()
-        settings: dict[str, Any] = {"level": self.level, "calibration": self.calibration}
-        return _forecast_views([self.view], tuple(steps), extrapolate=True, **settings)[0].rows
-
-    @cached_property
-    def explanation(self) -> ForecastExplanation | None:
-        """Why the last row that was answered is what it is; None where it was interpolated, or of another panel."""
-        from scalecurve.forecasting.explain import explain
-
-        last = max((row.k for row in self.rows if not row.refused), default=0)
-        return explain(self.view, last, self.calibration)
-
-    @cached_property
-    def standing(self) -> Standing | None:
-        return standing_of(self.view, self.domain, self.calibration)
+        settings = {"level": self.level, "calibration": self.calibration}
+        return _forecast_views([self.view], tuple(steps), extrapolate=True, **settings)[0].rows  # type: ignore[arg-type]
 
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.rows]
 
     def content(self) -> dict[str, Any]:
-        why = {"explanation": self.explanation.to_dict() if self.explanation else None} if self.explained else {}
-        return why | {
+        return {
             "name": self.name,
             "level": self.level,
             "kind": str(self.view.kind),
@@ -172,7 +154,6 @@ class Forecast(Result):
             "weights": dict(self.weights),
             "backtest": self.backtest.to_dict() if self.backtest else None,
             "bend": self.bend.to_dict(),
-            "standing": self.standing.to_dict() if self.standing else None,
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
@@ -196,12 +177,8 @@ class Forecast(Result):
         bend = [Paragraph(self.bend.sentence(self.view.largest_k))] if len(self.view.fitted.k) >= FEWEST else []
         details: list[Block] = [Paragraph(head), *bend, Paragraph(source)]
         blocks: list[Block] = [table(columns, [_cells(row, show) for row in self.rows])]
-        if self.explained and self.explanation:
-            blocks += self.explanation.blocks()
         if self.backtest:
             details += [Heading("Tried on this study's own data"), _backtest_table(self.backtest, is_time=is_time)]
-        if self.standing:
-            details += [self.standing.heading(), self.standing.table()]
         blocks.append(FindingList(self.findings))
         return Document(f"Forecast of {self.name}", tuple(blocks), details=tuple(details))
 
@@ -258,8 +235,6 @@ def forecast(
     serial: float | None = None,
     like: Sequence[StudyLike] = (),
     kind: str | None = None,
-    domain: str | None = None,
-    explain: bool = False,
     calibration: Calibration | None = None,
 ) -> Forecast:
     """T (or throughput), S and E at the worker counts `at`: 16, [16, 32] or "16..64".
@@ -282,10 +257,8 @@ def forecast(
         The share of T(1) that a profile found serial: no K gains more than Amdahl's law allows with it.
     like
         Siblings measured further: other sizes, machines or versions of this study.
-    kind, domain
-        "strong", "weak" or "collective" over that of the study; the published curves that `standing` compares with.
-    explain
-        Whether to add why: experts, features and the published curves most alike.
+    kind
+        "strong", "weak" or "collective" over that of the study.
     calibration
         What the experts are weighed by (default: the one that is shipped).
 
@@ -308,13 +281,11 @@ def forecast(
     """
     learned = calibration or shipped()
     workers = _checked(at, level, learned, faults_of_knowledge(node_size, cores, serial))
-    check_domain(domain, learned)
     own = replace(view(thinned(as_study(study, regime=regime)), kind, node_size, cores), serial=serial)
     if like:
         siblings = [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like]
         own = with_siblings(own, siblings)
-    settings: dict[str, Any] = {"level": level, "domain": domain, "explained": explain, "calibration": learned}
-    return _forecast_views([own], workers, extrapolate=extrapolate, **settings)[0]
+    return _forecast_views([own], workers, extrapolate=extrapolate, level=level, calibration=learned)[0]
 
 
 def forecast_all(
@@ -368,12 +339,11 @@ def _forecast_views(
     level: float,
     extrapolate: bool,
     calibration: Calibration,
-    **more: Any,
 ) -> list[Forecast]:
     counts = [at or (int(2 * own.largest_k), int(4 * own.largest_k)) for own in views]
     beyond = [[k for k in ks if k > own.largest_k] for own, ks in zip(views, counts, strict=True)]
     predictions = predict_views(views, [np.array(ks, dtype=np.float64) for ks in beyond], calibration)
-    shared, forecasts = {"level": level, "calibration": calibration, **more}, []
+    forecasts = []
     for own, ks, ahead, prediction in zip(views, counts, beyond, predictions, strict=True):
         rows = tuple(rows_of(own, ks, prediction, level, extrapolate, calibration))
         moved = (sibling_finding(prediction, ahead), serial_finding(prediction, ahead, own.serial))
@@ -384,6 +354,15 @@ def _forecast_views(
             *(one for one in moved if one is not None),
         )
         cautions = (*general, *(finding for row in rows for finding in row.findings))
-        weights = prediction.weights
-        forecasts.append(Forecast(name=own.name, rows=rows, weights=weights, cautions=cautions, view=own, **shared))
+        forecasts.append(
+            Forecast(
+                name=own.name,
+                level=level,
+                rows=rows,
+                weights=prediction.weights,
+                cautions=cautions,
+                view=own,
+                calibration=calibration,
+            )
+        )
     return forecasts

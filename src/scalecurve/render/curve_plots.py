@@ -237,8 +237,6 @@ def paint_forecast(figure: Figure, result: Forecast) -> None:
     workers = [k for k, _ in result.measured]
     area(axes, [(row.k, row.low, row.high) for row in result.curve], ORANGE, 0.22, f"{percent(result.level)} interval")
     lines(axes, [("forecast", ORANGE, "--", [(row.k, row.value) for row in result.curve])])
-    for alike in result.explanation.alike if result.explained and result.explanation else ():
-        lines(axes, [(f"shape of {alike.source[:40]}", GREY, ":", alike.line)], linewidth=0.9)
     lines(axes, [("measured (median)", BLUE, "o-", result.measured)])
     for row in result.rows:
         if row.low is None or row.high is None or row.extrapolation <= 1:

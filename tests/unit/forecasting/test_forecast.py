@@ -270,7 +270,7 @@ def test_text_and_html_tell_the_same_story() -> None:
     text, details = str(result), str(result.document().details)
 
     assert "refused" in text
-    assert "Where this study stands (all domains" in details
+    assert "Weights: " in details
     assert "Tried on this study's own data" in details
     assert "Weights: " in details
     assert "<table>" in result._repr_html_()
