@@ -26,7 +26,7 @@ from scalecurve.diagnosis.causes import (
     weights,
 )  # fmt: skip
 from scalecurve.diagnosis.extensions import Extensions, extensions_of
-from scalecurve.diagnosis.thread_states import CORE, STARVED, starved_share, without_starvation
+from scalecurve.diagnosis.thread_states import CORE, STARVED, ThreadLoss, starved_share, without_starvation
 from scalecurve.diagnosis.weighing import FROM_THREADS, FROM_TIMES, Weighed, weigh
 from scalecurve.document import (
     Answer,
@@ -438,7 +438,7 @@ def _rows(study: Study, weighed: Weighed, chances: Mapping[str, float]) -> tuple
             shares = own.shares(k, chances) if lossy else row.shares
             row = replace(row, shares=shares, seconds=own.seconds(k), pop=own.pop(k))
         elif lossy:
-            row = replace(row, shares=by_terms)
+            row = replace(row, shares=counted.shares(chances) if isinstance(counted, ThreadLoss) else by_terms)
         rows.append(replace(row, worker_time=counted.worker_time(k) if counted is not None else {}))
     return tuple(rows)
 
