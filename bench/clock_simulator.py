@@ -32,7 +32,7 @@ TRUTHS = {
     "rare delays": ("straggler", "jitter"), "slow host": ("straggler",), "daemons": ("jitter",),
     "memory": ("contention",), "caches": ("contention",),
     "set-up": ("serial",), "launch": ("serial",),
-    "growing iterations": ("repeated-work",), "ghost cells": ("repeated-work",),
+    "growing iterations": ("repeated-work",),
     "clean": ("none",),
 }  # fmt: skip
 DAEMONS = 25  # barriers in a step
@@ -93,70 +93,81 @@ class Clocks:
 
 def _clocks(own: Program, k: int, rng: np.random.Generator) -> Clocks:
     """One run at K before noise."""
-    most, lasting = max(own.workers), np.random.default_rng(own.seed)
-    step = own.seconds / own.steps
-    part, lost = step / k, own.loss * step / most  # of a step: a rank's share, and what is lost at the largest K
+    most, steps = max(own.workers), own.steps
     tree = math.log2(k) / math.log2(most)
-    made = Clocks(np.full((own.steps, k), part), np.zeros(own.steps), np.full(k, own.seconds / k))
-    match own.kind:
-        case "solver":
-            made.messages += lost * tree
-        case "ring":
-            made.messages += lost * (k - 1) / k
-        case "all to all":
-            made.messages += lost * (k - 1) / (most - 1)
-        case "halo":
-            made.messages += lost * (k > 1) * (k / most) ** (-2 / 3 if own.form else -1 / 2)
-        case "slow network":
-            made.messages += lost * (0.1 * tree + (k > 8 if most > 8 else k > 2))
-        case "hot spot":
-            for i in range(own.steps):
-                made.compute[i, i * max(k // own.steps, 1) % k] *= 1.0 + own.loss * tree
-        case "uneven shards":
-            share = lasting.pareto(2.5, most)[:k] + 1.0
-            share = 1.0 + (share / share.mean() - 1.0) * min(1.0, own.loss)
-            made.compute, made.work = made.compute * share, made.work * share
-        case "long task":
-            tasks = lasting.exponential(1.0, 6 * most) + 0.2
-            tasks[int(lasting.integers(len(tasks)))] = (1.0 + own.loss) * tasks.sum() / most
-            made.work = _queue(tasks * own.seconds / tasks.sum(), k)
-            made.compute = np.tile(made.work / own.steps, (own.steps, 1))
-        case "rare delays":
-            hit = rng.random((own.steps, k)) < 1.0 / most
-            made.compute += hit * (rng.pareto(1.8, (own.steps, k)) + 0.5) * lost
-        case "slow host":
-            ranks = 4 if most > 8 else 1
-            made.compute[:, ranks : 2 * ranks] *= 1.0 + own.loss
-        case "daemons":
-            mean = lost / math.log(most) / DAEMONS
-            made.inner = rng.exponential(mean, (own.steps, DAEMONS, k))
-            made.compute += made.inner.sum(axis=1)
-        case "memory":
-            sharp, full = 2.0 + own.form, most / (1.0 + own.loss)
-            made.compute *= (1.0 + (k / full) ** sharp) ** (1.0 / sharp)
-        case "caches":
-            made.compute *= 1.0 + own.loss * ((k - 1) / (most - 1) if own.form else tree)
-        case "set-up":
-            made.alone = lost * own.steps
-        case "launch":
-            made.outside = lost * own.steps
-        case "growing iterations":
-            steps = round(own.steps * (1.0 + own.loss * tree))
-            made = Clocks(np.full((steps, k), part), np.zeros(steps), made.work * steps / own.steps)
-        case "ghost cells":
-            more = 1.0 + own.loss * (k > 1) * (k / most) ** (1 / 3 if own.form else 1 / 2)
-            made.compute, made.work = made.compute * more, made.work * more
-        case "dispatcher":
-            tasks = np.exp(0.3 * lasting.standard_normal(32 * most))
-            tasks *= own.seconds / tasks.sum()
-            ends, made.work = _dispatched(tasks, k, (1.0 + own.loss) * own.seconds / len(tasks) / most)
-            made.compute = np.tile(made.work / own.steps, (own.steps, 1))
-            made.queue = max(ends - float(made.work.max()), 0.0)
-    if own.kind != "clean":
-        made.messages = made.messages + own.small * lost * tree
-        made.alone += own.small * lost * own.steps
+    if own.kind == "growing iterations":
+        steps = round(steps * (1.0 + own.loss * tree))
+    work = own.seconds / own.steps * steps
+    lost = own.loss * own.seconds / own.steps / most  # in a step, at the largest K
+    made = Clocks(
+        np.full((steps, k), _growth(own, k, tree) * work / steps / k),
+        np.full(steps, lost * (_messages(own, k, tree) + (own.kind != "clean") * own.small * tree)),
+        np.full(k, work / k),
+        alone=lost * own.steps * ((own.kind == "set-up") + (own.kind != "clean") * own.small),
+        outside=lost * own.steps * (own.kind == "launch"),
+    )
+    _uneven(own, made, k, tree)
+    _delayed(own, made, lost, rng)
     made.compute = made.compute * np.exp(own.own * rng.standard_normal(made.compute.shape))
     return made
+
+
+def _messages(own: Program, k: int, tree: float) -> float:
+    """How long messages take at K over the loss at the largest K."""
+    most = max(own.workers)
+    return {
+        "solver": tree,
+        "ring": (k - 1) / k,
+        "all to all": (k - 1) / (most - 1),
+        "halo": float(k > 1) * (k / most) ** (-2 / 3 if own.form else -1 / 2),
+        "slow network": 0.1 * tree + float(k > 8 if most > 8 else k > 2),
+    }.get(own.kind, 0.0)
+
+
+def _growth(own: Program, k: int, tree: float) -> float:
+    """How much more compute all workers need at K."""
+    most, sharp = max(own.workers), 2.0 + own.form
+    return {
+        "memory": (1.0 + (k * (1.0 + own.loss) / most) ** sharp) ** (1.0 / sharp),
+        "caches": 1.0 + own.loss * ((k - 1) / (most - 1) if own.form else tree),
+    }.get(own.kind, 1.0)
+
+
+def _uneven(own: Program, made: Clocks, k: int, tree: float) -> None:
+    """Work and speed that differ between ranks."""
+    most, lasting = max(own.workers), np.random.default_rng(own.seed)
+    if own.kind == "hot spot":
+        for i in range(own.steps):
+            made.compute[i, i * max(k // own.steps, 1) % k] *= 1.0 + own.loss * tree
+    elif own.kind == "uneven shards":
+        share = lasting.pareto(2.5, most)[:k] + 1.0
+        share = 1.0 + (share / share.mean() - 1.0) * min(1.0, own.loss)
+        made.compute, made.work = made.compute * share, made.work * share
+    elif own.kind == "long task":
+        tasks = lasting.exponential(1.0, 6 * most) + 0.2
+        tasks[int(lasting.integers(len(tasks)))] = (1.0 + own.loss) * tasks.sum() / most
+        made.work = _queue(tasks * own.seconds / tasks.sum(), k)
+        made.compute = np.tile(made.work / own.steps, (own.steps, 1))
+    elif own.kind == "slow host":
+        ranks = 4 if most > 8 else 1
+        made.compute[:, ranks : 2 * ranks] *= 1.0 + own.loss
+    elif own.kind == "dispatcher":
+        tasks = np.exp(0.3 * lasting.standard_normal(32 * most))
+        tasks *= own.seconds / tasks.sum()
+        ends, made.work = _dispatched(tasks, k, (1.0 + own.loss) * own.seconds / len(tasks) / most)
+        made.compute = np.tile(made.work / own.steps, (own.steps, 1))
+        made.queue = max(ends - float(made.work.max()), 0.0)
+
+
+def _delayed(own: Program, made: Clocks, lost: float, rng: np.random.Generator) -> None:
+    """Delays that hit ranks at random: rare and long, or at every meeting of a step."""
+    most, (steps, k) = max(own.workers), made.compute.shape
+    if own.kind == "rare delays":
+        hit = rng.random((steps, k)) < 1.0 / most
+        made.compute += hit * (rng.pareto(1.8, (steps, k)) + 0.5) * lost
+    elif own.kind == "daemons":
+        made.inner = rng.exponential(lost / math.log(most) / DAEMONS, (steps, DAEMONS, k))
+        made.compute += made.inner.sum(axis=1)
 
 
 def _queue(tasks: FloatArray, k: int) -> FloatArray:

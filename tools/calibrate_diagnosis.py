@@ -101,7 +101,6 @@ IN_PHASES: dict[str, dict[str, float]] = {
     "collectives: as a chain fills": {OTH: 1.0},
     "collectives: as a share of the compute": {IMB: 2.0},
     "collectives: known apart": {COMM: 2.0, IMB: -2.0, JIT: -2.0, STRAG: -2.0},
-    "outside: steady": {SER: 2.0},
 }
 IN_THREADS: dict[str, dict[str, float]] = {
     "lost running": {CONT: 4.0, REP: 3.0, COMM: -0.5, SER: -2.0, IMB: -2.5, JIT: -2.0, STRAG: -1.0, OTH: -1.0},
@@ -137,7 +136,7 @@ class Kind:
 
 
 KINDS = {
-    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.02, 0.55, 0.65),
+    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.06, 0.5, 0.65),
     "times weak": Kind(("times weak",), IN_TIMES, 12.0, 0.06, 0.55, 0.8),
     "phases": Kind(RECORDINGS, IN_PHASES, 1.0, 0.02, 0.75, 0.8),
 }

@@ -122,9 +122,6 @@ def fit(
 )
 @click.option("--cores", type=int, help="Cores that all workers share: more threads than cores gain nothing.")
 @click.option(
-    "--serial", type=SHARE, help="Share of T(1) that is serial by a profile, as 0.05 or 5%: limits the forecast."
-)
-@click.option(
     "--like",
     multiple=True,
     metavar="FILE",

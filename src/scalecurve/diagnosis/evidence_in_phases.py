@@ -102,7 +102,6 @@ def evidence(by_k: Runs, *, weak: bool) -> dict[str, float]:
         numbers[f"compute: {name}"] = max(share["compute"], 0.0) * value
     for name, value in _messages(by_k, lost, weak=weak).items():
         numbers[f"collectives: {name}"] = max(share["collectives"], 0.0) * value
-    numbers["outside: steady"] = max(share["outside phases"], 0.0) * _steady([own[0].outside for own in by_k.values()])
     numbers["loading: grows"] = max(share["loading"], 0.0) * _power(lost[:, PARTS.index("loading")], list(by_k))
     return numbers
 
@@ -288,17 +287,6 @@ def _over_spread(runs: list[Account], waited: float, workers: int) -> float:
     return float(np.clip(np.log10(waited / workers / (spread * matrix.mean())), -1.0, 3.0))
 
 
-def _over_steps(runs: list[Account]) -> float:
-    """Time in collectives over the spread of busy time in a step, as a power of ten: noise at barriers inside of steps
-    gives little more than the root of their number, messages any; 0 where steps are not known."""
-    ratios = [
-        least_in_collectives(own) / own.busy_steps.shape[1] / (float(own.busy_steps.std(axis=0).mean()) + 1e-12)
-        for own in runs
-        if own.busy_steps is not None
-    ]
-    return float(np.clip(np.log10(np.median(ratios) + 1e-2), -1.0, 3.0)) if ratios else 0.0
-
-
 def _spread_shrinks(by_k: Runs) -> float:
     """From 0 (the same seconds at every K: delays) to 1 (in proportion to the compute: shares of the work)."""
     spreads, means = [], []
@@ -375,6 +363,5 @@ def _messages(by_k: Runs, lost: FloatArray, *, weak: bool) -> dict[str, float]:
         "as a chain fills": chain,
         "as a share of the compute": max(_steady(x.tolist()) for x in heavier) if len(several) > 2 else 0.0,
         "known apart": float(all(tells_apart(own) for own in runs)),
-        "over the spread of a step": _over_steps(next(reversed(by_k.values()))),
         "grows": _power(lost[:, 0], list(by_k)),
     }

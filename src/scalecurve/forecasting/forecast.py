@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,7 @@ from scalecurve.document import (
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.curves import CurveKind, View, view
-from scalecurve.forecasting.prediction import FEWEST, predict_views, serial_finding, sibling_finding, with_siblings
+from scalecurve.forecasting.prediction import FEWEST, predict_views, sibling_finding, with_siblings
 from scalecurve.forecasting.published import Calibration, shipped
 from scalecurve.forecasting.rows import GREY, Backtest, ExpectedBend, ForecastRow, backtest, expected_bend, rows_of
 from scalecurve.formats.loading import StudyLike, as_study
@@ -232,7 +232,6 @@ def forecast(
     extrapolate: bool = False,
     node_size: int | None = None,
     cores: int | None = None,
-    serial: float | None = None,
     like: Sequence[StudyLike] = (),
     kind: str | None = None,
     calibration: Calibration | None = None,
@@ -253,8 +252,6 @@ def forecast(
         Whether rows beyond 16 times the largest measured K are given too.
     node_size, cores
         Workers of a node, over that of the study; the cores that all workers share.
-    serial
-        The share of T(1) that a profile found serial: no K gains more than Amdahl's law allows with it.
     like
         Siblings measured further: other sizes, machines or versions of this study.
     kind
@@ -280,8 +277,8 @@ def forecast(
     (16, True)
     """
     learned = calibration or shipped()
-    workers = _checked(at, level, learned, faults_of_knowledge(node_size, cores, serial))
-    own = replace(view(thinned(as_study(study, regime=regime)), kind, node_size, cores), serial=serial)
+    workers = _checked(at, level, learned, faults_of_knowledge(node_size, cores))
+    own = view(thinned(as_study(study, regime=regime)), kind, node_size, cores)
     if like:
         siblings = [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like]
         own = with_siblings(own, siblings)
@@ -319,16 +316,13 @@ def _checked(
     return workers
 
 
-def faults_of_knowledge(node_size: int | None, cores: int | None, serial: float | None) -> list[Fault]:
-    """What is wrong with what the user knows of the machine and the program."""
+def faults_of_knowledge(node_size: int | None, cores: int | None) -> list[Fault]:
+    """What is wrong with what the user knows of the machine."""
     faults = []
     if node_size is not None and node_size < 1:
         faults.append(Fault("a node holds at least one worker", where="node_size", value=str(node_size)))
     if cores is not None and cores < 1:
         faults.append(Fault("a machine has at least one core", where="cores", value=str(cores)))
-    if serial is not None and not 0 < as_number(serial, "serial") < 1:
-        hint = "a share such as 0.05 or 5%"
-        faults.append(Fault("a serial share lies between 0 and 1", where="serial", value=f"{serial:g}", remedy=hint))
     return faults
 
 
@@ -346,14 +340,13 @@ def _forecast_views(
     forecasts = []
     for own, ks, ahead, prediction in zip(views, counts, beyond, predictions, strict=True):
         rows = tuple(rows_of(own, ks, prediction, level, extrapolate, calibration))
-        moved = (sibling_finding(prediction, ahead), serial_finding(prediction, ahead, own.serial))
-        general = (
+        cautions = (
             *doubts(own.study),
             *own.study.findings,
             *own.cautions(prediction.noise),
-            *(one for one in moved if one is not None),
+            *sibling_finding(prediction, ahead),
+            *(finding for row in rows for finding in row.findings),
         )
-        cautions = (*general, *(finding for row in rows for finding in row.findings))
         forecasts.append(
             Forecast(
                 name=own.name,
