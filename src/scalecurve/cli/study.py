@@ -80,13 +80,6 @@ def table(
 @click.option("--law", multiple=True, help="Only this law; may be repeated.")
 @level_option("0.95")
 @click.option(
-    "--weighting",
-    type=click.Choice(["relative", "absolute"]),
-    default="relative",
-    show_default=True,
-    help="Relative errors, or plain least squares on the values as other tools do.",
-)
-@click.option(
     "--hold", type=SHARE, multiple=True, help="Efficiency that isoefficiency holds (default 0.7); may be repeated."
 )
 @click.option("--each-curve", is_flag=True, help="Fit every curve by itself, also where the curves differ in size.")
@@ -100,7 +93,6 @@ def fit(
     each_curve: bool,
     plot: Plot | None,
     output: Output,
-    **chosen: Chosen,
 ) -> None:
     """Rank laws by how well they predict K they were not fitted to, with intervals of their parameters.
 
@@ -115,7 +107,7 @@ def fit(
     if plot is not None:
         raise InputError(Fault("only T(N, K) has a picture here", where="--plot", remedy="draw `table` or `forecast`"))
     with working("fitting laws", output):
-        result = for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level, **chosen))
+        result = for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level))
     emit(result, output)
 
 
@@ -130,19 +122,10 @@ def fit(
 )
 @click.option("--cores", type=int, help="Cores that all workers share: more threads than cores gain nothing.")
 @click.option(
-    "--serial", type=SHARE, help="Share of T(1) that is serial by a profile, as 0.05 or 5%: limits the forecast."
-)
-@click.option(
     "--like",
     multiple=True,
     metavar="FILE",
     help="A study of the same program at larger K, from another size, machine or version.",
-)
-@click.option("--domain", help="Compare with published curves of this domain (hpc, database ...).")
-@click.option(
-    "--explain",
-    is_flag=True,
-    help="Show the weights of the predictors and the most similar published curves.",
 )
 @plot_option
 @output_options
@@ -156,7 +139,7 @@ def forecast(
 ) -> None:
     """Predict T (or throughput), S and E at larger K, with intervals.
 
-    The forecast is tried on the study itself, and the study is compared with published curves.
+    The forecast is tried on the study itself.
 
     Beyond 4 times the largest measured K a row is shown in grey, beyond 16 times it is refused.  With --size,
     curves that differ in problem size are predicted together.
