@@ -35,6 +35,7 @@ from scalecurve.training.answers.curve import (
     find_marks,
     grown_uses,
     scale_by_batch,
+    side_by_side,
 )
 from scalecurve.training.answers.evaluation import (
     LEFT_OUT,
@@ -676,20 +677,22 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     choice, critical, cluster = terms.choice, terms.critical, task.cluster
     caps = find_caps(task, terms, largest=request.global_batch is not None or critical is None)
     cap = min(caps.values(), key=lambda one: one.accelerators, default=None)
-    halved = [counts[0] // 2] if len(counts) == 1 and counts[0] % 2 == 0 else []
     gaps = [] if grows else between(counts)
-    near = sorted({*halved, *(2 * count for count in counts)} - {*counts, *gaps})
-    both = best_uses(task, [*counts, *gaps, *near], terms, largest=choice.largest.sequences)
-    fixed, filled, beyond = both[: len(counts)], both[len(counts) :][: len(gaps)], both[len(counts) + len(gaps) :]
-    uses = grown_uses(task, counts, terms) if grows else fixed
-    rows = build_rows(uses, terms, None if grows else cap, () if grows else (*filled, *beyond))
+    halved = [counts[0] // 2] if len(counts) == 1 and counts[0] % 2 == 0 else []
+    others = sorted({*gaps, *halved, *(2 * count for count in counts)} - set(counts))
+    uses = best_uses(task, [*counts, *others], terms)
+    fixed = build_rows(uses, terms, cap)
+    asked = grown_uses(task, counts, terms) if grows else uses[: len(counts)]
+    every = with_optimal(build_rows(asked, terms, None) if grows else fixed, request)
+    rows = side_by_side(every, counts)
     if not rows:
-        raise _nothing_fits(task, uses, choice.largest.sequences, request)
-    rows = with_optimal(rows, request)
+        raise _nothing_fits(task, asked, choice.largest.sequences, request)
     chosen = decide(task, rows, terms, request)
-    every = sorted((*rows, *build_rows(filled, terms, cap)), key=lambda row: row.gpus)
-    swept = [row.gpus for row in rows]
-    effective = cost_effective(every, swept, None if grows else scale_by_batch(task, [*counts, *gaps], terms))
+    capped = request.compute_optimal is not None and request.budget is not None  # dearer P train shorter
+    effective = cost_effective(
+        side_by_side(every, [*counts, *gaps]), [row.gpus for row in rows],
+        None if grows or capped else scale_by_batch(task, [*counts, *gaps], terms),
+    )  # fmt: skip
     better = unheld(task, rows, terms, cap)
     unfixed = command_of(request, global_batch=f"{choice.largest.sequences} sequences") if better else None
     return Plan(
@@ -698,11 +701,11 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
             f"{cluster.name}, {task.stack.name}, {REGIMES.get(request.regime, request.regime + ' scaling')}"
         ),
         regime=request.regime, batch_choice=choice, rows=rows, caps=caps, critical=critical,
-        strong=build_rows(fixed, terms, cap, beyond) if grows else (),
+        strong=side_by_side(fixed, counts) if grows else (),
         cost_effective=effective, chosen=chosen, marks=find_marks(cluster.node, rows, caps, effective),
         evidence=task.calibration.evidence, source=task.calibration.source,
-        findings=(*chosen.findings, *_plan_findings(task, rows, uses, terms, request)),
-        configurations=sum(use.best.tried for use in uses), basis=run_basis(terms, cluster, grows=grows),
+        findings=(*chosen.findings, *_plan_findings(task, rows, asked, terms, request)),
+        configurations=sum(use.best.tried for use in asked), basis=run_basis(terms, cluster, grows=grows),
         learning=read_learning_rate(request.learning_rate, task.seq, [row.outcome.tokens for row in rows]),
         better=better, way_out=chosen.way_out or unfixed,
         further=command_of(request, gpus=further_counts(counts, effective, grows=grows)),
@@ -728,13 +731,13 @@ def run_basis(terms: RunTerms, cluster: Cluster, *, grows: bool) -> RunBasis | N
 REGIMES = {"batch grows": "the batch grows with P"}
 
 
-def with_optimal(rows: tuple[PlanRow, ...], request: PlanRequest) -> tuple[PlanRow, ...]:
+def with_optimal(rows: list[PlanRow], request: PlanRequest) -> list[PlanRow]:
     """The rows with the compute-optimal model of each, where a law is named."""
     law = request.compute_optimal
     if law is None:
         return rows
     limits = (request.deadline_seconds, request.budget_dollars)
-    return tuple(replace(row, optimal=compute_optimal(row, law, *limits)) for row in rows)
+    return [replace(row, optimal=compute_optimal(row, law, *limits)) for row in rows]
 
 
 def decide(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, request: PlanRequest) -> ChosenScale:
@@ -754,8 +757,7 @@ def unheld(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, cap: Data
     if not terms.choice.fixed or min(row.wasted for row in rows) <= HALF:
         return None
     free = replace(terms, choice=replace(terms.choice, fixed=False))
-    uses = best_uses(task, [rows[0].gpus], free, largest=terms.choice.largest.sequences)
-    return next(iter(build_rows(uses, free, cap)), None)
+    return next(iter(build_rows(best_uses(task, [rows[0].gpus], free), free, cap)), None)
 
 
 def within_limits(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, request: PlanRequest) -> str:
@@ -769,7 +771,7 @@ def within_limits(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, re
         counts += [count for power in powers if (count := rows[0].gpus >> power) > 0]
     tried = list(rows)
     if not request.weak:
-        tried += build_rows(best_uses(task, counts, terms, largest=terms.choice.largest.sequences), terms, None)
+        tried += build_rows(best_uses(task, counts, terms), terms, None)
     order = "gpus" if request.deadline is not None else "run_seconds"
     near = min(tried, key=lambda row: (max(excess(row, request), 1.0), getattr(row, order)))
     changes: dict[str, object] = {"gpus": near.gpus}
