@@ -497,7 +497,8 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     best = min(sure or allowed, key=lambda row: (getattr(row, key), row.gpus))
     if not limits and request.objective is None:
         return ChosenScale(best.gpus)
-    return worded(best, f"best by {objective}{f' within {limits}' if limits else ''}", request, sure=bool(sure))
+    energy = f" ({best.run_kwh:,.0f} kWh)" if objective == "energy" else ""
+    return worded(best, f"best by {objective}{energy}{f' within {limits}' if limits else ''}", request, sure=bool(sure))
 
 
 def chosen_without_price(rows: Sequence[PlanRow], request: PlanRequest, objective: str) -> ChosenScale:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, as_typed, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -156,7 +156,8 @@ def with_batch(split: Layout, sequences: int, *, stated: bool) -> Layout:
     """The layout with the accumulation that makes this batch; where one is `stated` they must agree."""
     unit = split.dp * split.micro
     if sequences % unit:
-        hint = f"a multiple of dp x micro = {unit} sequences, such as {max(sequences // unit, 1) * unit}"
+        near = as_typed(f"`SAME --global-batch {max(sequences // unit, 1) * unit}seq`")
+        hint = f"a multiple of dp x micro = {unit} sequences: {near}"
         raise InputError(Fault("no whole number of micro-batches makes this batch", "batch", f"{sequences}", hint))
     if stated and split.accumulation > 1 and split.sequences != sequences:
         value = f"{split.sequences} by layout, {sequences} by batch"
@@ -463,7 +464,14 @@ def answer_of_step(outcome: StepOutcome, cap: DataParallelCap | None = None) -> 
 def calibration_notes(stack: Stack, cluster: Cluster, calibration: StackCalibration) -> list[Finding]:
     """What own runs tell; what a reader must know where no table calibrates the stack, or nobody names it."""
     if calibration.evidence == "measured here":
-        return [info("measured-runs", calibration.source)]
+        told, doubt, check = calibration.source.partition("; a run took ")
+        if doubt:
+            return [
+                warning(
+                    "measured-runs", f"a run took {check.partition(', so ')[0]}", remedy=check.partition(", so ")[2]
+                )
+            ]
+        return [info("measured-runs", told)]
     if calibration.evidence not in ("assumed", "transferred"):
         return []
     reason = f"no published table calibrates {stack.name} on {cluster.accelerator.name}"

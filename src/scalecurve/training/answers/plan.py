@@ -83,6 +83,7 @@ from scalecurve.units import WorkersLike, format_count, format_interval, format_
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
+    from scalecurve.training.answers.measured import MeasuredStep
     from scalecurve.training.answers.measurements import NextRun
 
 NOTHING_SAID = (None, "100.0%", "x1.00")  # nothing known; goodput and charge where nothing takes time or tokens
@@ -156,6 +157,7 @@ class Plan(Result):
     better: PlanRow | None = None  # where a fixed batch wastes most tokens: the best batch up to it
     way_out: str | None = None  # a command that does what this plan cannot
     further: str | None = None  # a command that goes on where the sweep ends
+    runs: tuple[MeasuredStep, ...] = ()  # of one's own, that the times rest on
 
     left_out = LEFT_OUT
     JSON = """
@@ -262,10 +264,21 @@ class Plan(Result):
     def _confidence(self) -> str:
         first, scale = self.rows[0].outcome, self.cost_effective
         known = f"Times are known within a factor of {math.exp(first.half_width):.2f} (90 %)"
+        if self.runs:
+            from scalecurve.training.answers.measured import runs_in_words
+
+            known += f" by {runs_in_words(self.runs, self.charge)}"
         if len(self.rows) == 1 or self.choice or scale.low == scale.high:
             return f"{known}."
         more = " or more" if scale.ended else ""
-        return f"{known}; the cost-effective scale is {scale.low:,} to {scale.high:,}{more}."
+        place = f"{scale.low:,} to {scale.high:,}{more}"
+        if scale.peak != scale.gpus:
+            place = f"{scale.peak:,}, which is not among these counts ({place})"
+        return f"{known}; the cost-effective scale is {place}."
+
+    def charge(self, tokens: float) -> float:
+        """Tokens processed over useful tokens at a batch of so many."""
+        return 1.0 if self.critical is None else self.critical.tokens_factor(tokens)
 
     @property
     def _reasons(self) -> list[str]:
@@ -302,8 +315,15 @@ class Plan(Result):
         if self.basis is None:
             return "`SAME --tokens 15T` gives the time and price of a run"
         scale = self.cost_effective
-        uncharged = any(note.code == "uncharged-batch" for note in self.findings)
-        if len(self.rows) > 1 and not self.choice and not uncharged and (scale.ended or scale.peak > scale.gpus):
+        codes = {note.code for note in self.findings}
+        if "no-price" in codes:
+            return "`SAME --price 2.50` decides by dollars: this cluster has no price of its own"
+        if (
+            len(self.rows) > 1
+            and not self.choice
+            and "uncharged-batch" not in codes
+            and (scale.ended or scale.peak > scale.gpus)
+        ):
             words = "still pay at" if scale.ended else "pay up to"
             return f"doublings {words} {scale.peak:,}: `{self.further}`"
         if self.critical is None:
@@ -398,7 +418,7 @@ def stops_paying(rows: Sequence[PlanRow], scale: CostEffective, unit: str) -> st
     if scale.ended or after is None or after.optimal is None:
         return "A better one still pays at the end of the sweep."
     return (
-        f"A better one stops paying there: {after.gpus:,} {unit} buy {after.useful_work / row.useful_work:.2f}x the "
+        f"A better one stops paying there: {after.gpus:,} {unit} buy {after.work / row.work:.2f}x the "
         f"useful compute and lower the loss by {row.optimal.loss - after.optimal.loss:.3f}."
     )
 
@@ -611,19 +631,21 @@ def plan_training(
 
 def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
     """What the settings of a plan ask for: a sweep, one layout, or an explanation of one P."""
-    calibration = None
+    calibration: StackCalibration | None = None
+    runs: tuple[MeasuredStep, ...] = ()
     if request.measured is not None:
-        from scalecurve.training.answers.measured import calibrate
+        from scalecurve.training.answers.measured import anchored, read_runs
         from scalecurve.training.inputs.measured_table import read_table
 
-        calibration = calibrate(
+        runs = read_runs(
             read_table(Path(request.measured)), model=request.model, cluster=request.cluster, stack=request.stack,
             precision=request.precision,
         )  # fmt: skip
+        calibration = anchored(calibration_of(runs[0].job.cluster.accelerator, runs[0].job.stack), runs)
     if request.layout is not None:
         evaluation = one_layout(request, calibration)
         return evaluation if request.explain is None else explained(evaluation.outcome)
-    swept = sweep(request, calibration=calibration)
+    swept = replace(sweep(request, calibration=calibration), runs=runs)
     if request.explain is None:
         return swept
     row = swept.row(request.explain)

@@ -152,6 +152,19 @@ def test_compute_optimal_loss_falls_with_p():
     assert "stops paying there" in small.answer.reason
 
 
+def test_a_budget_ends_the_better_model_where_more_accelerators_only_train_shorter():
+    """From the P on whose month costs the budget, more of them compute less for the same dollars."""
+    job = {"batch": "4Mi", "seq": 8192, "compute_optimal": "chinchilla", "deadline": "10d", "budget": "200k"}
+    plan = plan_training("llama3-8b", "mi300x-ib400", gpus="8..2048", **job)
+    best = min(plan.rows, key=lambda row: row.optimal.loss)
+    assert plan.cost_effective_gpus <= best.gpus < 2048
+    assert "stops paying there" in plan.answer.reason
+    assert all(row.optimal_usd <= 200_001 for row in plan.rows)
+    short = plan_training("llama3-8b", "mi300x-ib400", gpus="8..512", **job)
+    assert short.cost_effective_gpus == plan.cost_effective_gpus
+    assert "still pay" not in short.answer.next
+
+
 def test_objectives_deadline_and_budget(plan):
     settings = {"gpus": SWEEP, "batch": "4Mi", "seq": 8192}
     fast = plan_training("llama3-70b", "h100-ib400", objective="time", **settings)
@@ -610,6 +623,7 @@ def test_the_cost_effective_scale_may_lie_between_two_swept_counts():
     assert 96 < sparse.cost_effective.peak < 12288
     assert sparse.cost_effective_gpus == sparse.advised.gpus == 96
     assert f"doublings pay up to {dense.cost_effective_gpus:,}" in sparse.answer.next
+    assert f"{dense.cost_effective_gpus:,}, which is not among these counts" in sparse.answer.confidence
     assert str(dense.cost_effective_gpus) in sparse.answer.next.split("--gpus")[1]
 
 
@@ -655,6 +669,7 @@ def test_a_deadline_holds_where_the_objective_has_no_price():
     assert plan.advised.run_seconds <= 20 * 86400
     assert "no-price" in {note.code for note in plan.findings}
     assert plan_training(**job, budget="1M", deadline="20d").chosen_gpus == plan.chosen_gpus
+    assert "--price" in plan_training(**job, budget="1M").answer.next
 
 
 def test_one_count_grows_no_model_and_the_answer_says_what_would():
