@@ -200,7 +200,7 @@ def test_chinchilla_optimum_is_about_twenty_tokens_a_parameter():
 )  # fmt: skip
 def test_published_runs_are_inside_the_interval_and_fit(model, cluster, layout, settings, seconds):
     result = evaluate_layout(model, cluster, layout, **settings)
-    assert result.step_low <= seconds <= result.step_high
+    assert result.outcome.step.low <= seconds <= result.outcome.step.high
     assert result.outcome.fits
 
 

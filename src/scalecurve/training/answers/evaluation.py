@@ -251,12 +251,12 @@ class StepOutcome(JsonRecord):
 
     @property
     def fits(self) -> bool:
-        return self.memory_bytes <= self.job.cluster.accelerator.capacity
+        return self.memory_share <= 1.0
 
     @property
     def tight(self) -> bool:
         """It fits, but only in the memory that a plan leaves to fragmentation."""
-        return self.fits and self.memory_bytes > USABLE * self.job.cluster.accelerator.capacity
+        return USABLE < self.memory_share <= 1.0
 
     @property
     def compute_seconds(self) -> float:
@@ -373,13 +373,6 @@ class Evaluation(Result):
     def answer(self) -> Answer:
         return answer_of_step(self.outcome, self.cap)
 
-    def __repr__(self) -> str:
-        one = self.outcome
-        return (
-            f"<Evaluation {one.job.model.name} on {one.gpus} x {one.job.cluster.accelerator.name}, "
-            f"{one.layout.short()}: step {format_seconds(one.seconds)}, MFU {100 * one.mfu:.1f} %>"
-        )
-
     @property
     def step_seconds(self) -> float:
         return self.outcome.seconds
@@ -387,30 +380,6 @@ class Evaluation(Result):
     @property
     def mfu(self) -> float:
         return self.outcome.mfu
-
-    @property
-    def hfu(self) -> float:
-        return self.outcome.hfu
-
-    @property
-    def tokens_per_second(self) -> float:
-        return self.outcome.tokens_per_second
-
-    @property
-    def tokens_per_second_per_gpu(self) -> float:
-        return self.outcome.tokens_per_second / self.outcome.gpus
-
-    @property
-    def step(self) -> Estimate:
-        return self.outcome.step
-
-    @property
-    def step_low(self) -> float | None:
-        return self.outcome.step.low
-
-    @property
-    def step_high(self) -> float | None:
-        return self.outcome.step.high
 
     @property
     def memory_bytes(self) -> float:

@@ -96,17 +96,16 @@ HALF = 0.5 + 1e-9  # of the tokens: what is wasted at the critical batch
 @dataclass(frozen=True, kw_only=True)
 class RunBasis(JsonRecord):
     """What a run's time and price rest on: the target, whether models `grows` (then each has its own), whether batches
-    are charged, and dollars per accelerator-hour with their source."""
+    are charged, and the cluster's price."""
 
     target: Target
     grows: bool
     charged: bool
-    usd_per_gpu_hour: float | None
-    price_source: str | None
+    cluster: Cluster
 
     JSON = """
-        tokens at_batch_tokens=target.at_batch stated=target.stated usd_per_gpu_hour price_source
-        tokens_per_active_parameter"""
+        tokens at_batch_tokens=target.at_batch stated=target.stated usd_per_gpu_hour=cluster.usd_per_gpu_hour
+        price_source=cluster.price_source tokens_per_active_parameter"""
 
     @property
     def tokens(self) -> float | None:
@@ -127,11 +126,10 @@ class RunBasis(JsonRecord):
     @property
     def sentence(self) -> str:
         """`Run and USD: 15T tokens at small batches as given at 3.29 USD per accelerator-hour (...).`"""
-        if self.usd_per_gpu_hour is None:
+        price = self.cluster.usd_per_gpu_hour
+        if price is None:
             return f"Run: {self.goal}; no price is known for this accelerator (give --price)."
-        return (
-            f"Run and USD: {self.goal} at {self.usd_per_gpu_hour:.4g} USD per accelerator-hour ({self.price_source})."
-        )
+        return f"Run and USD: {self.goal} at {price:.4g} USD per accelerator-hour ({self.cluster.price_source})."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -727,7 +725,8 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         cost_effective=effective, chosen=chosen, marks=find_marks(cluster.node, rows, caps, effective),
         evidence=task.calibration.evidence, source=task.calibration.source,
         findings=(*chosen.findings, *_plan_findings(task, rows, asked, terms, request)),
-        configurations=sum(use.best.tried for use in asked), basis=run_basis(terms, cluster, grows=grows),
+        configurations=sum(use.best.tried for use in asked), basis=None if terms.target is None
+        else RunBasis(target=terms.target, grows=grows, charged=critical is not None, cluster=cluster),
         learning=read_learning_rate(request.learning_rate, task.seq, [row.outcome.tokens for row in rows]),
         better=better, way_out=chosen.way_out or unfixed,
         further=command_of(request, gpus=further_counts(counts, effective, grows=grows)),
@@ -739,15 +738,6 @@ def further_counts(counts: Sequence[int], scale: CostEffective, *, grows: bool) 
     if not scale.ended and not grows:
         return sorted({*counts, scale.peak})
     return [*(counts if grows else ()), 2 * counts[-1], 4 * counts[-1]]
-
-
-def run_basis(terms: RunTerms, cluster: Cluster, *, grows: bool) -> RunBasis | None:
-    if terms.target is None:
-        return None
-    return RunBasis(
-        target=terms.target, grows=grows, charged=terms.critical is not None,
-        usd_per_gpu_hour=cluster.usd_per_gpu_hour, price_source=cluster.price_source,
-    )  # fmt: skip
 
 
 REGIMES = {"batch grows": "the batch grows with P"}

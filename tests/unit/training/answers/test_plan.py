@@ -242,7 +242,7 @@ def test_a_plan_and_its_layout_agree():
     job = {"seq": 8192, "batch": 65536}
     row = plan_training("llama3-8b", "h100", gpus=[8], **job).rows[0]
     alone = evaluate_layout("llama3-8b", "h100", row.outcome.layout, seq=8192)
-    assert alone.step == row.outcome.step
+    assert alone.outcome.step == row.outcome.step
     assert alone.memory_bytes == row.outcome.memory_bytes
     sharded = evaluate_layout("llama3-8b", "h100", "dp=8,zero=3", batch=8, seq=8192)
     assert sharded.outcome.job.stack == row.outcome.job.stack
@@ -277,7 +277,7 @@ def test_every_layout_that_a_plan_prints_is_evaluated_as_the_plan_did():
                 alone = evaluate_layout(layout=written, **job | {"batch": f"{outcome.layout.sequences} sequences"})
                 assert alone.outcome.layout == outcome.layout
                 assert alone.step_seconds == pytest.approx(outcome.seconds, rel=1e-9)
-                assert alone.step_high == pytest.approx(outcome.step.high, rel=1e-9)
+                assert alone.outcome.step.high == pytest.approx(outcome.step.high, rel=1e-9)
                 assert alone.memory_bytes == pytest.approx(outcome.memory_bytes, rel=1e-9)
         agreed += 1
     assert agreed > 20
@@ -300,7 +300,7 @@ def test_more_accelerators_never_do_less_useful_work():
     assert work == sorted(work)
     last = plan.rows[-1]
     assert last.idle > 0
-    assert last.run_usd == pytest.approx(last.gpus * last.run_seconds / 3600 * plan.basis.usd_per_gpu_hour)
+    assert last.run_usd == pytest.approx(last.gpus * last.run_seconds / 3600 * plan.basis.cluster.usd_per_gpu_hour)
     assert "idle-accelerators" in {note.code for note in plan.findings}
     assert plan_training("mpt-125m", "h100-ib400", gpus=16384, batch="256Ki", critical_batch="256Ki", seq=2048).rows[
         0
@@ -665,7 +665,7 @@ def test_units_are_counted_as_people_do():
 def test_a_deadline_holds_where_the_objective_has_no_price():
     job = {"model": "llama3-8b", "cluster": "gaudi2", "gpus": "8..512", "batch": "4Mi", "seq": 8192}
     plan = plan_training(**job, objective="cost", deadline="20d")
-    assert plan.basis.usd_per_gpu_hour is None
+    assert plan.basis.cluster.usd_per_gpu_hour is None
     assert plan.advised.run_seconds <= 20 * 86400
     assert "no-price" in {note.code for note in plan.findings}
     assert plan_training(**job, budget="1M", deadline="20d").chosen_gpus == plan.chosen_gpus
