@@ -54,7 +54,8 @@ def facts(job: TrainingJob, learning_rate: float | None = None) -> Settings:
         "seq": job.seq, "learning_rate": learning_rate, "adamw": learning_rate and "AdamW",
         "fp16": job.precision == "fp16", "bf16": job.precision != "fp16",
         "fp8_format": {"fp8": "hybrid"}.get(job.precision), "fp4_format": {"nvfp4": "e2m1"}.get(job.precision),
-        "nemo_precision": export_tables()["names"]["nemo_precision"][job.precision],
+        "fp8_recipe": job.precision == "fp8" and "delayed", "fp4_recipe": job.precision == "nvfp4" and "nvfp4",
+        "torch_type": "torch.half" if job.precision == "fp16" else "torch.bfloat16",
     }  # fmt: skip
 
 
