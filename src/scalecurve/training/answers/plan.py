@@ -664,7 +664,7 @@ def one_layout(request: PlanRequest, calibration: StackCalibration | None) -> Ev
     """The layout of a request, at the one P it may name."""
     counts = request.counts if request.gpus is not None else ()
     if len(counts) > 1:
-        hint = command_of(request, gpus=None)
+        hint = command_of(request, gpus=counts[-1])
         raise InputError(Fault("one layout is evaluated at one P", "gpus", str(request.gpus), hint))
     return evaluate_layout(
         request.model, request.cluster, request.layout or {}, batch=request.global_batch, seq=request.seq,
@@ -865,8 +865,10 @@ def _nothing_fits(task: SearchTask, uses: Sequence[Use], sequences: int, request
         message = "no layout honours this batch on any of these counts with stages of equal depth"
         return InputError(Fault(message, "batch", f"{sequences * task.seq}", hint))
     needed, gpus = min(least)
-    larger = [max(use.gpus for use in uses) << power for power in range(1, LARGEST_P.bit_length())]
-    sizes = [(count, sequences) for count in larger if count <= LARGEST_P]
+    most = max(use.gpus for use in uses)
+    powers = range(LARGEST_P.bit_length())
+    larger = {count << power for count in (1, most) for power in powers if most < count << power <= LARGEST_P}
+    sizes = [(count, sequences) for count in sorted(larger)]
     enough = next((best.gpus for best in search(task, sizes) if best.layouts), None)
     hint = f"it fits on no count up to {LARGEST_P:,}"
     if enough is not None:
