@@ -236,15 +236,11 @@ class PlanRow(JsonRecord):
         """The share of tokens that a small batch would not have needed."""
         return 1.0 - self.statistical_efficiency
 
-    @property
-    def token_rate(self) -> Estimate:
-        """Useful tokens per second with the step's interval."""
-        return _rate(self.effective_tokens_per_second * self.outcome.seconds, self.outcome.step)
-
-    @property
-    def work_rate(self) -> Estimate:
-        """Useful model FLOP per second with the step's interval: what compares models of different size."""
-        return _rate(self.useful_work * self.outcome.seconds, self.outcome.step)
+    def estimate(self, per_second: float) -> Estimate:
+        """A rate of this row with the interval of its step."""
+        step, seconds = self.outcome.step, self.outcome.seconds
+        low, high = (per_second * seconds / (end or seconds) for end in (step.high, step.low))
+        return Estimate(per_second, low, high, step.level, step.method)
 
     @property
     def effective_tokens_per_second(self) -> float:
@@ -318,11 +314,6 @@ class PlanRow(JsonRecord):
         if per_token is None:
             return None
         return per_token * self.tokens_factor / self.goodput.factor * self.gpus / self.outcome.gpus
-
-
-def _rate(amount: float, step: Estimate) -> Estimate:
-    low, high = step.low or step.value, step.high or step.value
-    return Estimate(amount / step.value, amount / high, amount / low, step.level, step.method)
 
 
 def build_rows(uses: Sequence[Use], terms: RunTerms, cap: DataParallelCap | None) -> list[PlanRow]:

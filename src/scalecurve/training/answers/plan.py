@@ -71,7 +71,6 @@ from scalecurve.training.physics.run import (
 )
 from scalecurve.training.search.search import (
     FULL,
-    MAX_TP,
     USUAL_TOKENS,
     Axes,
     SearchTask,
@@ -572,7 +571,6 @@ def plan_training(
     calibration: StackCalibration | None = None,
     price: float | None = None,
     loss: float | None = None,
-    max_tp: int = MAX_TP,
     axes: Axes | None = None,
 ) -> Plan:
     """The best split of the model at each P, and where more accelerators stop paying.
@@ -596,8 +594,8 @@ def plan_training(
         batch grow with P; which law says how many tokens the model needs.
     objective, deadline, budget, price, loss
         What to choose by: seconds or text (30d), dollars or text (5M), dollars per accelerator-hour, a loss to reach.
-    top, max_tp, axes, calibration, reliability
-        Layouts listed at each P; the most accelerators that split a layer; COARSE tries fewer layouts; achieved rates;
+    top, axes, calibration, reliability
+        Layouts listed at each P; COARSE tries fewer layouts; achieved rates;
         failures.
 
     Returns
@@ -622,7 +620,7 @@ def plan_training(
         definition=definition, seq=seq, stack=stack, precision=precision, adapters=adapters, tokens=tokens,
         learning_rate=learning_rate, batch_grows=batch_grows, weak=weak, compute_optimal=compute_optimal,
         objective=objective, deadline=deadline, budget=budget, top=top, reliability=reliability, price=price,
-        loss=loss, max_tp=max_tp,
+        loss=loss,
     )  # fmt: skip
     return sweep(request, calibration=calibration, axes=axes or FULL)
 
@@ -715,10 +713,11 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     )  # fmt: skip
     better = unheld(task, rows, terms, cap)
     unfixed = command_of(request, global_batch=f"{choice.largest.sequences} sequences") if better else None
+    words = "the batch grows with P" if request.regime == "batch grows" else f"{request.regime} scaling"
     return Plan(
         title=(
             f"{task.model.name} ({format_count(task.model.parameters)} parameters, seq {task.seq:,}) on "
-            f"{cluster.name}, {task.stack.name}, {REGIMES.get(request.regime, request.regime + ' scaling')}"
+            f"{cluster.name}, {task.stack.name}, {words}"
         ),
         regime=request.regime, batch_choice=choice, rows=rows, caps=caps, critical=critical,
         strong=side_by_side(fixed, counts) if grows else (),
@@ -738,9 +737,6 @@ def further_counts(counts: Sequence[int], scale: CostEffective, *, grows: bool) 
     if not scale.ended and not grows:
         return sorted({*counts, scale.peak})
     return [*(counts if grows else ()), 2 * counts[-1], 4 * counts[-1]]
-
-
-REGIMES = {"batch grows": "the batch grows with P"}
 
 
 def with_optimal(rows: list[PlanRow], request: PlanRequest) -> list[PlanRow]:
@@ -804,7 +800,7 @@ def read_task(request: PlanRequest, calibration: StackCalibration | None, axes: 
         raise InputError(faults, subject="plan")
     return SearchTask(
         model=model, cluster=cluster, stack=stack, seq=sequence_length(request.seq, model.seq), precision=precision,
-        max_tp=request.max_tp or MAX_TP, calibration=calibration or calibration_of(cluster.accelerator, stack),
+        calibration=calibration or calibration_of(cluster.accelerator, stack),
         axes=axes, adapters=request.adapters,
     )  # fmt: skip
 

@@ -224,13 +224,10 @@ def settings_of(framework: str, known: Settings) -> Settings:
 def megatron_text(flags: Settings) -> str:
     launch = f"torchrun --nnodes {flags['nnodes']} --nproc-per-node {flags['nproc-per-node']} pretrain_gpt.py"
     rest = [(key, value) for key, value in flags.items() if key not in ("nnodes", "nproc-per-node")]
-    lines = [f"--{key}" if value is True else f"--{key} {words(key, value)}" for key, value in rest]
+    several = ("recompute-modules",)  # a list of modules is several words
+    values = {key: str(value) if key in several else shlex.quote(str(value)) for key, value in rest}
+    lines = [f"--{key}" if value is True else f"--{key} {values[key]}" for key, value in rest]
     return " \\\n  ".join([launch, *lines]) + "\n"
-
-
-def words(key: str, value: object) -> str:
-    """A value as a shell takes it; a list of modules is several words."""
-    return str(value) if key == "recompute-modules" else shlex.quote(str(value))
 
 
 def nemo_text(settings: Settings) -> str:

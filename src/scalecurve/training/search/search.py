@@ -90,7 +90,6 @@ class SearchTask:
     precision: str = "bf16"
     adapters: bool = False  # low-rank adapters are trained, the weights are frozen
     max_tp: int = MAX_TP
-    usable: float = USABLE
     axes: Axes = FULL
     tokens_growth: float = 1.0  # this job's tokens over those of the job the plan started from
 
@@ -128,7 +127,7 @@ class SearchTask:
 
     @property
     def usable_bytes(self) -> float:
-        return self.usable * self.cluster.accelerator.capacity
+        return USABLE * self.cluster.accelerator.capacity
 
 
 @lru_cache(maxsize=4096)

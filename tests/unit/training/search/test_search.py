@@ -76,7 +76,7 @@ def brute_force(task: SearchTask, gpus: int, sequences: int) -> list[tuple[float
         if capability_faults(task.stack, layout, task.model):
             continue
         outcome = outcome_of(task, layout)
-        if outcome.memory_bytes <= task.usable * task.cluster.accelerator.capacity:
+        if outcome.memory_bytes <= task.usable_bytes:
             found.append((outcome.seconds * (1.0 if cp == 1 else 1.0 + UNUSUAL), layout))  # short sequences stay whole
     return sorted(found, key=lambda entry: entry[0])
 
