@@ -108,10 +108,11 @@ class SpeedupTable(Result):
     statistic: str = "mean"
     simultaneous: bool = False
     no_bend: float | None = None
+    mfu: Mapping[int, float] | None = None  # by K, of a training job: the share of the peak that its model's FLOP take
 
     JSON = """
         name regime quantity k_unit baseline_k threshold level method statistic simultaneous bend
-        no_bend_probability=no_bend rows findings"""
+        no_bend_probability=no_bend rows mfu findings"""
 
     def row(self, k: int) -> TableRow:
         """The row at K; InputError where K was not measured."""
@@ -270,6 +271,7 @@ class SpeedupTable(Result):
         columns += [Column(ratio)] if relative else []
         columns += [Column("E"), Column("interval", meaning="interval of E")]
         columns += [Column("Karp-Flatt")] if self.karp_flatt else []
+        columns += [Column("MFU", meaning="model FLOP over the peak; E is its useful share")] if self.mfu else []
         means = [row.mean.value for row in self.rows]
         large = rates_alike(means) if max(means) >= LARGEST_FIXED else None
         rows = [self._cells(row, large) for row in self.rows]
@@ -287,6 +289,7 @@ class SpeedupTable(Result):
         cells += [_fixed(row.relative_speedup, 2)] if self.baseline_k != 1 else []
         cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
         cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
+        cells += [f"{self.mfu[row.k]:.1%}"] if self.mfu else []
         words = row.verdict + (" (unsure)" if row.sure is False and row.verdict != UNDECIDED else "")
         words += ", oversubscribed" if row.oversubscribed else ""
         words += ", disturbed" if row.disturbed else ""

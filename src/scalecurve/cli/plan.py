@@ -104,12 +104,13 @@ def compared(
     """A layout beside the best of the plan, or the same run on another cluster."""
     from scalecurve.training.answers.comparisons import compare_clusters
     from scalecurve.training.answers.comparisons import why_not as compare_layout
-    from scalecurve.training.answers.plan import Plan, sweep
+    from scalecurve.training.answers.plan import Plan, command_of, sweep
 
     if not isinstance(answer, Plan):
         raise InputError(Fault("a comparison starts from a plan", remedy="leave out --layout and --explain"))
     if why_not is not None:
-        return compare_layout(answer, why_not)
+        further = command_of(request, layout=why_not, explain=answer.rows[0].gpus)
+        return compare_layout(answer, why_not, further)
     return compare_clusters(answer, sweep(replace(request, cluster=against or "")))
 
 

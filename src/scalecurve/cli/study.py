@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from scalecurve.study import Study, StudySet
 from scalecurve.units import parse_count
 
 if TYPE_CHECKING:
+    from scalecurve.analysis.table import SpeedupTable
     from scalecurve.formats.imported import Imported
 
 COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.split(",")))
@@ -72,7 +74,16 @@ def table(
 
         emit(for_each_curve(study, lambda one: tabulate_energy(one, level=level)), output)
         return
-    emit_drawn(for_each_curve(study, lambda one: sc.tabulate(one, level=level, **chosen)), plot, output)
+    emit_drawn(for_each_curve(study, lambda one: with_mfu(sc.tabulate(one, level=level, **chosen), one)), plot, output)
+
+
+def with_mfu(table: SpeedupTable, study: Study) -> SpeedupTable:
+    """The table with the MFU at each K, where the study is of a training job whose model and accelerator are named."""
+    if "tok" not in (study.unit or "").lower() and study.unit != "tps":
+        return table
+    from scalecurve.training.answers.measured import mfu_of_study
+
+    return replace(table, mfu=mfu_of_study(study, {row.k: row.mean.value for row in table.rows}))
 
 
 @click.command(cls=SectionedCommand)

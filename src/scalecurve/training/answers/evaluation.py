@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, as_typed, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -156,7 +156,8 @@ def with_batch(split: Layout, sequences: int, *, stated: bool) -> Layout:
     """The layout with the accumulation that makes this batch; where one is `stated` they must agree."""
     unit = split.dp * split.micro
     if sequences % unit:
-        hint = f"a multiple of dp x micro = {unit} sequences, such as {max(sequences // unit, 1) * unit}"
+        near = as_typed(f"`SAME --global-batch {max(sequences // unit, 1) * unit}seq`")
+        hint = f"a multiple of dp x micro = {unit} sequences: {near}"
         raise InputError(Fault("no whole number of micro-batches makes this batch", "batch", f"{sequences}", hint))
     if stated and split.accumulation > 1 and split.sequences != sequences:
         value = f"{split.sequences} by layout, {sequences} by batch"
@@ -250,12 +251,12 @@ class StepOutcome(JsonRecord):
 
     @property
     def fits(self) -> bool:
-        return self.memory_bytes <= self.job.cluster.accelerator.capacity
+        return self.memory_share <= 1.0
 
     @property
     def tight(self) -> bool:
         """It fits, but only in the memory that a plan leaves to fragmentation."""
-        return self.fits and self.memory_bytes > USABLE * self.job.cluster.accelerator.capacity
+        return USABLE < self.memory_share <= 1.0
 
     @property
     def compute_seconds(self) -> float:
@@ -372,13 +373,6 @@ class Evaluation(Result):
     def answer(self) -> Answer:
         return answer_of_step(self.outcome, self.cap)
 
-    def __repr__(self) -> str:
-        one = self.outcome
-        return (
-            f"<Evaluation {one.job.model.name} on {one.gpus} x {one.job.cluster.accelerator.name}, "
-            f"{one.layout.short()}: step {format_seconds(one.seconds)}, MFU {100 * one.mfu:.1f} %>"
-        )
-
     @property
     def step_seconds(self) -> float:
         return self.outcome.seconds
@@ -386,30 +380,6 @@ class Evaluation(Result):
     @property
     def mfu(self) -> float:
         return self.outcome.mfu
-
-    @property
-    def hfu(self) -> float:
-        return self.outcome.hfu
-
-    @property
-    def tokens_per_second(self) -> float:
-        return self.outcome.tokens_per_second
-
-    @property
-    def tokens_per_second_per_gpu(self) -> float:
-        return self.outcome.tokens_per_second / self.outcome.gpus
-
-    @property
-    def step(self) -> Estimate:
-        return self.outcome.step
-
-    @property
-    def step_low(self) -> float | None:
-        return self.outcome.step.low
-
-    @property
-    def step_high(self) -> float | None:
-        return self.outcome.step.high
 
     @property
     def memory_bytes(self) -> float:
@@ -463,7 +433,14 @@ def answer_of_step(outcome: StepOutcome, cap: DataParallelCap | None = None) -> 
 def calibration_notes(stack: Stack, cluster: Cluster, calibration: StackCalibration) -> list[Finding]:
     """What own runs tell; what a reader must know where no table calibrates the stack, or nobody names it."""
     if calibration.evidence == "measured here":
-        return [info("measured-runs", calibration.source)]
+        told, doubt, check = calibration.source.partition("; a run took ")
+        if doubt:
+            return [
+                warning(
+                    "measured-runs", f"a run took {check.partition(', so ')[0]}", remedy=check.partition(", so ")[2]
+                )
+            ]
+        return [info("measured-runs", told)]
     if calibration.evidence not in ("assumed", "transferred"):
         return []
     reason = f"no published table calibrates {stack.name} on {cluster.accelerator.name}"

@@ -110,9 +110,6 @@ class PlanRequest:
     adapters: bool = field(
         default=False, metadata=about("Train low-rank adapters (LoRA) beside frozen weights.", "false", kind=bool)
     )
-    max_tp: int | None = field(
-        default=None, metadata=about("The largest tensor-parallel degree to try (default 64).", "64", kind=int)
-    )
     layout: LayoutLike | None = field(
         default=None, metadata=about("Evaluate this one: tp=8,pp=12,dp=4,micro=1,recompute=full.", '"tp=8,pp=4"')
     )
