@@ -18,7 +18,7 @@ from typing import Any
 from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator, accelerator_in
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, counted_accelerators, told_by
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, counted_accelerators
 from scalecurve.training.answers.measured_layouts import Impossible, Unread, row_layouts, shards_weights, splits_model
 from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
@@ -132,12 +132,11 @@ class NextRun(JsonRecord):
 def next_run(asked: StepOutcome, runs: Iterable[StepOutcome]) -> NextRun | None:
     """The cheapest of the runs that narrow the interval of a step about as much as any, on fewer accelerators where
     there are such; None where none is worth it."""
-    known, some = asked.calibration, list(runs)
+    some = list(runs)
     smaller = [run for run in some if run.gpus < asked.gpus]
-    found = []
-    for run in smaller or some:
-        _, covariance = told_by(known.covariance, [run.slopes], [known.run_noise])
-        found.append(NextRun(outcome=run, before=asked.half_width, after=asked.half_width_by(covariance)))
+    found = [
+        NextRun(outcome=run, before=asked.half_width, after=asked.half_width_after(run)) for run in smaller or some
+    ]
     least = min((one.after for one in found), default=math.inf)
     telling = [one for one in found if one.after <= min(AS_TELLING * least, WORTH * one.before)]
     return min(telling, key=lambda one: one.outcome.gpus * one.outcome.seconds, default=None)
