@@ -33,13 +33,7 @@ from scalecurve.training.inputs.measured_table import (
     read_table,
     whole,
 )
-from scalecurve.training.inputs.stack import (
-    ONLY_STACKS,
-    Stack,
-    read_stack,
-    unseen_stack,
-    usual_stack,
-)
+from scalecurve.training.inputs.stack import ONLY_STACKS, Stack, read_stack, unseen_stack, usual_stack
 from scalecurve.training.inputs.transformer import (
     DEFAULT_VOCABULARY,
     Transformer,
@@ -77,21 +71,8 @@ OPEN_LAYOUT = 0.3  # half of the range of log(step) over the layouts that one jo
 LARGE_VOCABULARY = 65536  # a model with more words is of a time when gates were usual (Llama 3.2 1B: ffn = 4 hidden)
 HOPPER = 900e12  # FLOP/s; from these accelerators on Megatron-LM is its core
 VOCABULARIES = (
-    32000,
-    32768,
-    50304,
-    51200,
-    65024,
-    92544,
-    100352,
-    103168,
-    128256,
-    131072,
-    151936,
-    201088,
-    256000,
-    262144,
-)
+    32000, 32768, 50304, 51200, 65024, 92544, 100352, 103168, 128256, 131072, 151936, 201088, 256000, 262144,
+)  # fmt: skip
 SAME_FLOP = 0.01  # of the work of a token, by which a vocabulary is told
 SAME_PEAK = 0.05  # of TFLOP/s over MFU, both rounded, from a peak
 PUBLISHED_SHARE = 0.3  # a parameter count this far off the sizes is that of another (whole) model
