@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -26,7 +26,7 @@ from scalecurve.cli.output import (
 )
 from scalecurve.errors import Fault, InputError
 from scalecurve.render.terminal import finding_text
-from scalecurve.training.inputs.request import PlanRequest, plan_template, read_request
+from scalecurve.training.inputs.request import PlanRequest, plan_template, read_request, settings
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.comparisons import ClusterComparison, LayoutComparison
@@ -40,14 +40,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def plan_options(function: Function) -> Function:
     """An option for each setting of PlanRequest."""
-    for entry in reversed(fields(PlanRequest)):
-        about = entry.metadata
-        name = "--" + (about["option"] or entry.name).replace("_", "-")
-        if about["kind"] is bool:
-            option = click.option(name, entry.name, is_flag=True, help=about["meaning"])
+    for field, about in reversed(list(settings().items())):
+        name = "--" + (about.option or field).replace("_", "-")
+        if about.kind is bool:
+            option = click.option(name, field, is_flag=True, help=about.meaning)
         else:
-            kind = click.IntRange(min=1) if entry.name == "top" else NUMBER if about["kind"] is float else about["kind"]
-            option = click.option(name, entry.name, type=kind, metavar=about["metavar"] or None, help=about["meaning"])
+            kind = click.IntRange(min=1) if field == "top" else NUMBER if about.kind is float else about.kind
+            option = click.option(name, field, type=kind, metavar=about.metavar, help=about.meaning)
         function = option(function)
     return function
 

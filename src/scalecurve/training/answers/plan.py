@@ -55,6 +55,7 @@ from scalecurve.training.inputs.request import (
     read_batch_choice,
     read_target,
     sequence_length,
+    settings,
     whole_sequences,
 )
 from scalecurve.training.inputs.stack import Stack, StackCalibration, calibration_of, read_stack
@@ -680,7 +681,7 @@ def command_of(request: PlanRequest, **changes: object) -> str:
         value = changes.get(entry.name, getattr(request, entry.name))
         if value is None or value is False:
             continue
-        words.append("--" + (entry.metadata["option"] or entry.name).replace("_", "-"))
+        words.append("--" + (settings()[entry.name].option or entry.name).replace("_", "-"))
         if value is not True:
             several = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, Mapping)) else [value]
             words.append(shlex.quote(",".join(str(getattr(one, "name", one)) for one in several)))
