@@ -43,14 +43,6 @@ SOUND, WARNINGS, NOT_PUBLISHABLE = "sound", "warnings", "not publishable"
 WRONG, CONTRADICTORY, UNCHECKED, DOUBTFUL, NOT_STATED = (
     "wrong", "contradictory", "not checkable", "doubtful", "not stated"
 )  # fmt: skip
-GRADE_WORDS = {
-    SOUND: "Nothing is wrong or left out",
-    NOT_STATED: "The figures agree with each other, but not all that a reader needs is stated",
-    DOUBTFUL: "Nothing is proven wrong, but something is hard to believe",
-    UNCHECKED: "Fewer than three K have a time or a rate to check it by, and most of what a reader needs is not stated",
-    CONTRADICTORY: "The published figures cannot all be right",
-    WRONG: "What was compared is not one job, or was not measured fairly",
-}  # from the best to the worst
 VERDICTS = {SOUND: SOUND, NOT_STATED: WARNINGS, DOUBTFUL: WARNINGS}  # all other grades are not publishable
 WEIGHTS = {
     Item.BASELINE: 20, Item.WORKLOAD: 20, Item.STEADY: 10, Item.SPREAD: 20, Item.REGIME: 15, Item.EFFICIENCY: 15,

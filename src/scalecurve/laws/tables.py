@@ -228,7 +228,6 @@ def law_table(
     below: float | None = None,
     serial_for_efficiency: float | None = None,
     hold: float | None = None,
-    serial_share: bool = False,
     speedups: Sequence[float] | None = None,
     **parameters: Numbers | str | None,
 ) -> LawTable:
@@ -237,7 +236,7 @@ def law_table(
     Several values of a parameter give one case for every combination; `workers` None gives the answers without rows.
     `below` asks for the smallest K with a lower efficiency, `serial_for_efficiency` for the largest serial share of
     Amdahl's law that keeps one (beside `serial` as a column), `regime` is strong, weak or both.  "isoefficiency" takes
-    serial, comm, growth, `hold` and `serial_share`; "karp-flatt" takes `speedups`.
+    serial, comm, growth and `hold`; "karp-flatt" takes `speedups`.
     """
     counts = () if workers is None else as_workers(workers)
     options: dict[str, Any] = {key: value for key, value in parameters.items() if value is not None}
@@ -245,7 +244,7 @@ def law_table(
         return karp_flatt_table(counts, speedups or ())
     if name == "isoefficiency":
         growth = options.pop("growth", "log")
-        return isoefficiency_table(counts, options, hold, growth=growth, serial_share=serial_share)
+        return isoefficiency_table(counts, options, hold, growth=growth)
     law = law_named(name)
     if name == "amdahl" and serial_for_efficiency is not None and "serial" not in options:
         return _largest_serial(counts, serial_for_efficiency)
@@ -416,34 +415,28 @@ def _largest_serial(workers: Sequence[int], efficiency: float) -> LawTable:
 
 
 def isoefficiency_table(
-    workers: Sequence[int], terms: Mapping[str, Any], hold: float | None, *, growth: str, serial_share: bool
+    workers: Sequence[int], terms: Mapping[str, Any], hold: float | None, *, growth: str
 ) -> LawTable:
-    """Work per worker that holds an efficiency; with `serial_share`, the serial part is a share of the work."""
+    """Work per worker that holds an efficiency."""
     if hold is None:
         raise InputError(Fault("parameter is missing", where="hold", remedy="the efficiency to hold"))
     parameters = law_named("logcomm").checked(terms)
     serial, comm = parameters["serial"], parameters["comm"]
     amdahl.check_efficiency(hold)
     exchange = communication.growth_function(growth)
-    least_work = communication.work_with_serial_share if serial_share else communication.work_per_worker
 
     def row(k: int) -> LawRow:
-        work = least_work(k, serial, comm, hold, growth)
+        work = communication.work_per_worker(k, serial, comm, hold, growth)
         if work is None:
             return LawRow(k=k, time=None, speedup=None, efficiency=None)
-        useful, lost = (work, serial * work * (k - 1)) if serial_share else (work + serial, 0.0)
-        time = useful + lost + comm * exchange(k)
-        efficiency = useful / time if time > 0 else 1.0
+        time = work + serial + comm * exchange(k)
+        efficiency = (work + serial) / time if time > 0 else 1.0
         return LawRow(k=k, time=time, speedup=k * efficiency, efficiency=efficiency, work=work)
 
     rows = list(map(row, workers))
-    last = communication.last_k_with_serial_share(serial, hold) if serial_share else None
     missing = [row.k for row in rows if row.work is None]
     answers = []
-    if last is not None:
-        text = f"beyond K = {last:.4g} no amount of work holds E = {hold:g}: there is no isoefficiency function"
-        answers = [LawAnswer("last_k", "limit", last, text)]
-    elif missing:
+    if missing:
         counts = ", ".join(map(str, missing))
         text = f"no amount of work holds E = {hold:g} at K = {counts}: communication always costs something"
         answers = [LawAnswer("no_answer", "no answer", missing, text)]
@@ -453,7 +446,7 @@ def isoefficiency_table(
     grown = "log2 K" if growth == "log" else "K"
     case = LawCase(
         title="Isoefficiency",
-        formula=f"w(K) = c {grown}/(1/E - 1 - s (K-1))" if serial_share else f"w(K) = E/(1-E) c {grown} - s",
+        formula=f"w(K) = E/(1-E) c {grown} - s",
         parameters={**parameters, "hold": hold, "growth": growth},
         rows=tuple(rows),
         answers=tuple(answers),

@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 
 SEED = 20261115
 DRAWS = 4_000_000  # numbers drawn at most for one column: all simulated maxima, or all barriers at the end
-FEWEST_ROUNDS = 20  # simulated maxima below which their mean says nothing
+FEWEST_ROUNDS, MOST_ROUNDS = 20, 1000  # simulated maxima: with fewer their mean says nothing
 REDRAWS = 1000
 MOST_REDRAWN = 20_000_000  # values drawn for the interval of one maximum
 TAIL_SAMPLES = 10  # that show the tail, at least
@@ -231,11 +231,9 @@ def order_statistic(delays: Delays, k: int, backups: int) -> float:
     return maximum(delays, k) if backups == 0 else expected_maximum(k, delays.isf, backups)
 
 
-def simulate_maximum(
-    delays: Delays, k: int, rng: np.random.Generator, draws: int = DRAWS, repeats: int = 1000
-) -> float | None:
+def simulate_maximum(delays: Delays, k: int, rng: np.random.Generator, draws: int = DRAWS) -> float | None:
     """Mean of the slowest of K over as many steps as `draws` allow, in blocks of bounded memory; None for too few."""
-    rounds = min(repeats, draws // k)
+    rounds = min(MOST_ROUNDS, draws // k)
     if rounds < FEWEST_ROUNDS:
         return None
     block = max(1, 2_000_000 // k)
@@ -391,8 +389,8 @@ class StragglerCost(Result):
         rows = []
         for row in self.rows:
             end = None if row.at_end is None else f"{row.at_end.value:.4g}"
-            if row.at_end is not None and row.at_end.low is not None:
-                end = f"{end} ({row.at_end.low:.4g} to {row.at_end.high:.4g})"
+            if row.at_end is not None and row.at_end.ends:
+                end = f"{end} ({row.at_end.span('{:.4g}'.format)})"
             simulated = None if row.simulated is None else f"{row.simulated:.4g}"
             slow = [] if row.any_slow is None else [f"{row.any_slow:.1%}"]
             slowest = f"{row.slowest:.4g}"

@@ -26,7 +26,6 @@ from scalecurve.document import (
     table,
 )
 from scalecurve.errors import Fault, InputError
-from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.planning.cost_rows import (
     CostStep,
@@ -142,15 +141,10 @@ class Cost(Result):
 
     def _ends(self, row: PricedRow) -> str | None:
         """The interval of the cost of a K; None for a law, whose curve has none."""
-        low, high = row.cost.low, row.cost.high
-        if low is None or high is None:
+        ends = row.cost.span(format_amount, " and ")
+        if ends is None or len(set(ends.split(" and "))) == 1:
             return None
-        ends = f"{format_amount(low)} and {format_money(high, self.tariff.currency)}"
-        return (
-            f"Its cost lies between {ends} at {row.cost.level or 0:.0%}."
-            if format_amount(low) != format_amount(high)
-            else None
-        )
+        return f"Its cost lies between {ends} {self.tariff.currency} at {row.cost.level or 0:.0%}."
 
     def _following(self, is_open: bool) -> str:
         """The command that states a goal, or the runs behind the numbers."""
@@ -244,10 +238,10 @@ class Cost(Result):
             (f"K ({unit})", True, lambda row: str(row.k)),
             ("time/job", True, lambda row: job_time(row.seconds.value)),
             (Column("interval", meaning="interval of the time", rank=1), ranges,
-             lambda row: _interval(row.seconds, job_time)),
+             lambda row: row.seconds.ends and format_interval(*row.seconds.ends, job_time)),
             (f"{currency}/job", True, lambda row: format_amount(row.job_cost.value)),
             (Column("interval", meaning="interval of the cost", rank=2), ranges,
-             lambda row: _interval(row.job_cost, format_amount)),
+             lambda row: row.job_cost.span(format_amount, "..")),
             (Column("cost/cost(K0)", rank=3), True, lambda row: f"{row.relative_cost:.3f}"),
             (Column(f"jobs/{currency}", rank=5), True, lambda row: _four_digits(row.results_per_money)),
             ("side by side", packed, lambda row: str(row.lanes)),
@@ -274,13 +268,6 @@ def _chance_cell(row: PricedRow) -> Cell:
 
 def _four_digits(value: float | None, unit: float = 1) -> str | None:
     return None if value is None else f"{value / unit:.4g}"
-
-
-def _interval(estimate: Estimate, text: Callable[[float], str]) -> str | None:
-    """`low..high` in one unit."""
-    if estimate.low is None or estimate.high is None:
-        return None
-    return format_interval(estimate.low, estimate.high, text)
 
 
 def cost(

@@ -178,8 +178,8 @@ def _time_text(judgement: Judgement) -> str | None:
     if point is None or evidence is None:
         return None
     if point.seconds is not None:
-        low, high = point.seconds.low, point.seconds.high
-        span = "" if low is None or high is None else f" ({format_seconds_range(low, high, ' to ')})"
+        ends = point.seconds.ends
+        span = f" ({format_seconds_range(*ends, ' to ')})" if ends else ""
         return format_seconds(point.seconds.value) + span
     work = evidence.baseline_k / point.k if judgement.regime == "strong" else 1.0
     sign = "" if point.value is not None else "<= " if point.low is not None else ">= "
@@ -189,10 +189,8 @@ def _time_text(judgement: Judgement) -> str | None:
 def _number(estimate: Estimate | None, digits: int) -> str | None:
     if estimate is None:
         return None
-    text = f"{estimate.value:.{digits}f}"
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} ({estimate.low:.{digits}f} to {estimate.high:.{digits}f})"
+    text = f"{{:.{digits}f}}".format
+    return text(estimate.value) + (f" ({estimate.span(text)})" if estimate.ends else "")
 
 
 def assess(proposal: str | Path | Proposal | Mapping[str, Any]) -> Assessment:

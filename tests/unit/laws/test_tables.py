@@ -42,15 +42,6 @@ def test_no_workers_gives_the_answers_alone() -> None:
     assert table.to_dict()["answers"]["optimum"] == 66
 
 
-def test_work_grows_without_end_where_the_serial_part_is_a_share_of_it() -> None:
-    table = law_table("isoefficiency", [2, 64], serial=0.05, comm=0.01, hold=0.9, serial_share=True)
-    first, last = table.cases[0].rows
-    assert first.work == pytest.approx(0.01 / (1 / 0.9 - 1 - 0.05))
-    assert first.efficiency == pytest.approx(0.9)
-    assert last.work is None
-    assert table.to_dict()["answers"]["last_k"] == pytest.approx(1 + (1 / 0.9 - 1) / 0.05)
-
-
 def test_small_values_keep_their_digits() -> None:
     (_, row) = law_table("amdahl", [1, 10**6], serial=0.5).document().blocks[1].rows  # type: ignore[union-attr]
     assert row[-1].text == "2e-06"
