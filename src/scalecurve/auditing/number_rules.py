@@ -21,6 +21,7 @@ HIGH, FAIR = 0.85, 0.7
 FLAT = 0.25
 NO_LOSS = 0.005
 NEARLY_LINEAR = 0.85
+BEST_OF = r"\b(best|fastest|minimum|shortest) (out )?of \w+"
 
 
 def _startup(claim: Claim, treatment: Treatment) -> list[str]:
@@ -60,6 +61,8 @@ def few_repeats(claim: Claim) -> Said:
 def spread_missing(claim: Claim) -> Said:
     if claim.measurement.spread_reported or stated(claim, "std"):
         return None
+    if best := re.search(BEST_OF, f"{claim.statement or ''}; {claim.workload or ''}", re.IGNORECASE):
+        return Hit(f"{best[0]} runs: the best of several hides how much they differ", credit=0.25)
     repeats = claim.measurement.repeats or max(stated(claim, "n").values(), default=None)
     if repeats is None:
         return "repeats and spread not stated"
@@ -81,8 +84,8 @@ def superhuman_precision(claim: Claim) -> Said:
     repeats, spreads = claim.measurement.repeats, stated(claim, "std")
     several = [p for p in claim.points if p.k in spreads and (p.n or repeats or 2) > 1]
     relative = [spreads[p.k] / p.seconds for p in several if p.seconds]
-    if relative and max(relative) < SMALLEST_SPREAD:
-        return f"the largest relative spread is {max(relative):.1e}: no wall clock repeats that closely"
+    if relative and 0 < max(relative) < SMALLEST_SPREAD:
+        return f"the largest relative spread is {max(relative):.2g}: no wall clock repeats that closely"
     if equal := [p.k for p in several if p.std == 0 and (p.n or repeats or 1) > 2]:
         listed = ", ".join(map(str, equal))
         return Hit(f"the spread at K = {listed} is 0 over several runs: rounded, copied, or one run", {"k": equal})
@@ -174,7 +177,8 @@ def karp_flatt_trend(claim: Claim) -> Said:
 def _slower(claim: Claim) -> Hit | None:
     """The largest K that is slower than a smaller one, beyond the noise."""
     fastest, slow = (claim.baseline_k, 1.0, claim.at(claim.baseline_k)), None
-    for point, e in () if claim.may_be_weak else claim.curve:
+    grows = claim.may_be_weak or set(claim.steps) == {"grows"}  # whatever the claim says of its regime
+    for point, e in () if grows else claim.curve:
         speed = e * point.k / claim.baseline_k
         noise = 2 * math.hypot(*(p.std / p.seconds for p in (fastest[2], point) if p and p.std and p.seconds))
         if speed >= fastest[1]:
