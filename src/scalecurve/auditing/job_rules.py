@@ -174,9 +174,10 @@ def mixed_regime(claim: Claim) -> Said:
         return None
     (first_k, first), (last_k, last) = claim.sizes[0], claim.sizes[-1]
     total = "batch" if all(point.work is None for point in claim.points) else "work"
+    real = "weak" if kinds == {"grows"} else "strong"
     return Hit(
-        f"the claim says {claim.regime} scaling, but the total {total} goes from {format_count(first)} at K = {first_k} to "
-        f"{format_count(last)} at K = {last_k}: this is {'weak' if kinds == {'grows'} else 'strong'} scaling",
+        f"the claim says {claim.regime} scaling, but the total {total} goes from {format_count(first)} at "
+        f"K = {first_k} to {format_count(last)} at K = {last_k}: this is {real} scaling",
         {"sizes": dict(claim.sizes)},
     )
 

@@ -24,6 +24,7 @@ MOST_LISTED = 6
 SMALLEST_FIXED, LARGEST_FIXED = 1e-3, 1e7
 NONE = "none"
 WORTH_USING = 0.7
+ASKED = ("karp-flatt", "isoefficiency")  # what they are asked is the decision, not the last K
 DOUBLINGS = [1 << step for step in range(21)]
 
 Numbers = float | Sequence[float]
@@ -145,7 +146,9 @@ class LawTable(Result):
             return Answer(decision=f"{case.title}: {follows}", next=f"measure T(K): {MEASURE_NEXT}")
         decision = self._decision(case)
         return Answer(
-            decision=decision, reason=follows and f"{follows[0].upper()}{follows[1:]}", next=self._following(case)
+            decision=decision,
+            reason=follows and f"{follows[0].upper()}{follows[1:]}" if self.law not in ASKED else None,
+            next=self._following(case),
         )
 
     @staticmethod
@@ -172,11 +175,17 @@ class LawTable(Result):
         return f"`scalecurve cost --law {self.law}:{values} --price 2.50` prices each K"
 
     def _decision(self, case: LawCase) -> str:
-        """The last K worth using, or what the last K gives."""
+        """The last K worth using, what the last K gives, or what the law was asked for."""
         known = [row for row in case.rows if row.efficiency is not None]
+        if self.law == "karp-flatt" and (share := case.answers[0].value[-1]["serial"]) is not None:
+            speedup = f"the speedup of {known[-1].speedup:.4g} at K = {known[-1].k:,}"
+            return f"A serial share of {100 * share:.3g} % would explain {speedup}."
+        if self.law == "isoefficiency":
+            hold, work = f"{100 * (known[-1].efficiency or 0.0):.3g} %", f"{known[-1].work:.4g}"
+            return f"Each worker needs {work} units of work at K = {known[-1].k:,} to hold an efficiency of {hold}."
         kept = [row for row in known if (row.efficiency or 0.0) >= WORTH_USING]
         last = known[-1]
-        if kept and kept[-1] is not last and self.law not in ("karp-flatt", "isoefficiency"):
+        if kept and kept[-1] is not last:
             after = known[known.index(kept[-1]) + 1]
             return (
                 f"Use up to K = {kept[-1].k}: efficiency is {kept[-1].efficiency:.0%} there and {after.efficiency:.0%} "
@@ -300,8 +309,8 @@ def _peak(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list
     best = max(DOUBLINGS, key=lambda k: law.speedup(k, **values))
     top = law.speedup(best, **values)
     if best == DOUBLINGS[-1]:
-        return [LawAnswer("limit", f"S at K = {best}, still rising", top, f"{top:.4g}")]
-    return [LawAnswer("limit", f"largest S at a doubling, K = {best}", top, f"{top:.4g}")]
+        return [LawAnswer("limit", f"S at K = {best:,}, still rising", top, f"{top:.4g}")]
+    return [LawAnswer("limit", f"largest S at a doubling, K = {best:,}", top, f"{top:.4g}")]
 
 
 def _lost(workers: Sequence[int], law: Law, values: Mapping[str, float], below: float | None) -> list[LawAnswer]:

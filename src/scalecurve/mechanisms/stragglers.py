@@ -365,6 +365,8 @@ class StragglerCost(Result):
         helps = best is not None and best.backups > 0
         return Answer(
             decision=f"Waiting for the slowest costs {percent(1 - last.efficiency)} of {last.workers:,} workers.",
+            confidence=last.interval
+            and f"Between {percent(1 - 1 / last.interval[0])} and {percent(1 - 1 / last.interval[1])}, by the samples.",
             reason=f"The slowest takes {last.slowest:.3g} times the mean."
             + (
                 ""

@@ -115,16 +115,14 @@ class Cost(Result):
     def answer(self) -> Answer:
         """The K to rent for what was asked: the deadline first, then the budget, then the worth of an hour."""
         wish, row = self._wish()
-        fastest = min(self.rows, key=lambda row: row.elapsed.value)
+        known = [row for row in self.rows if row.kind is not TimeSource.FORECAST] or self.rows
+        fastest = min(known if wish is None else self.rows, key=lambda row: row.elapsed.value)
         if wish is None:
             decision = f"Cheapest is {self._choice(self.cheapest)}"
             if fastest.k != self.cheapest.k and self.cheapest.cost.value > 0:
                 faster = self.cheapest.elapsed.value / fastest.elapsed.value
                 dearer = fastest.cost.value / self.cheapest.cost.value
-                by = " (forecast)" if fastest.kind is TimeSource.FORECAST else ""
-                decision += (
-                    f"; {workers_text(fastest.k, self.k_unit)}{by}: {faster:.3g}x as fast at {dearer:.3g}x the cost"
-                )
+                decision += f"; {workers_text(fastest.k, self.k_unit)}: {faster:.3g}x as fast at {dearer:.3g}x the cost"
         elif row is None:
             decision = f"No K is {wish}: {self._choice(fastest if self.goal.deadline else self.cheapest)} comes closest"
         else:

@@ -28,6 +28,7 @@ from scalecurve.planning.cost import Cost
 from scalecurve.planning.cost_rows import PricedRow
 from scalecurve.planning.tariff import format_money
 from scalecurve.proposals.decision import (
+    INPUTS,
     Judgement,
     ProposalVerdict,
     Sensitivity,
@@ -98,7 +99,16 @@ class Assessment(Result):
             ProposalVerdict.NO_HELP: f"Do not buy {size}: hardly faster{gain}{instead}.",
             ProposalVerdict.CANNOT_TELL: f"Cannot tell whether {size} help: measure K = {first} first.",
         }[self.verdict]
-        turn = next((item.sentence for item in self.sensitive_to if item.turns_at is not None), None)
+        inputs = {*INPUTS.values()} - {INPUTS["floor"]}  # what the floor decides the reason says
+        turns = [one for one in self.sensitive_to if one.turns_at is not None and one.name in inputs]
+        turn = turns[0].sentence if turns else None
+        if proposal.regime is ProposedRegime.UNKNOWN and any(one.proposed for one in self.judgements):
+            known = [one for one in self.judgements if one.proposed is not None]
+            return Answer(
+                decision=f"Cannot tell whether {size} help: say first whether the job grows with the cluster.",
+                reason=" ".join(f"Under {one.regime} scaling {one.why}." for one in known),
+                next='write regime = "strong" (total work fixed), "weak" or "mixed" into the proposal',
+            )
         return Answer(
             decision=decision,
             confidence=f"{turn}." if turn else None,
