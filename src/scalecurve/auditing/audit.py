@@ -140,7 +140,8 @@ class Audit(Result):
     def _reasons(self) -> list[str]:
         """What decides: the whole finding, without what it may come from, or what its rule looks for."""
         if self.worst is None:
-            return []
+            named = [one.message for one in (*self.findings, *self.violations) if one.code in NAMED]
+            return [re.split(r": | \(", fact)[0] for fact in named if self.grade == UNCHECKED]
         titles = [rule.title for rule in RULES if rule.code == self.worst.code]
         message = self.worst.message
         return [message, message.partition(": ")[0], *(f"{title[:1].lower()}{title[1:]}" for title in titles)]

@@ -38,9 +38,9 @@ HINT = "scalecurve audit --init claim.toml writes one to fill in"
 class ClaimPoint(FileSection):
     """One K as it was published; `speedup` and `efficiency` are the published ones, not recomputed.
 
-    A figure of 0 is one that was rounded to it.  A table also keeps the `samples` behind a mean, each figure as
-    `written`, and the unit of its `last_digit`; `efficiency_unit` says what the figure of E was: a share, percent, or a
-    speedup in the wrong column.
+    `least` and `most` are the seconds of the shortest and the longest run. A figure of 0 is one that was rounded to it.
+    A table also keeps the `samples` behind a mean, each figure as `written`, and the unit of its `last_digit`;
+    `efficiency_unit` says what the figure of E was: a share, percent, or a speedup in the wrong column.
     """
 
     k: Whole = Field(examples=[8])
@@ -48,6 +48,8 @@ class ClaimPoint(FileSection):
     rate: NotNegative | None = None
     rate_per_worker: NotNegative | None = None
     std: Annotated[FiniteFloat, Field(ge=0)] | None = Field(default=None, examples=[0.4])
+    least: NotNegative | None = None
+    most: NotNegative | None = None
     n: Whole | None = Field(default=None, examples=[5])
     speedup: NotNegative | None = Field(default=None, examples=[7.5])
     efficiency: NotNegative | None = Field(default=None, examples=[0.94])
@@ -56,6 +58,7 @@ class ClaimPoint(FileSection):
     iterations: Positive | None = Field(default=None, examples=[500])
     target: str | None = Field(default=None, examples=["75.9 % top-1"])
     machine: str | None = Field(default=None, examples=["cluster A"])
+    precision: str | None = None
     threads: Whole | None = Field(default=None, description="per worker", examples=[8])
     answers: tuple[str | float, ...] = Field(
         default=(), description="checksum or result of the runs", examples=[[1.25]]
@@ -76,6 +79,13 @@ class ClaimPoint(FileSection):
     @property
     def timed(self) -> bool:
         return bool(self.seconds or self.rate or self.rate_per_worker)
+
+    @property
+    def spread(self) -> float | None:
+        """How far runs differ, as a share of the mean: the standard deviation, or half of longest less shortest."""
+        half = None if self.least is None or self.most is None else (self.most - self.least) / 2
+        width = half if self.std is None else self.std
+        return width / self.seconds if self.seconds and width is not None else None
 
     def quoted(self, name: str) -> str:
         """A figure as it was written; in its shortest form where only the number is known."""

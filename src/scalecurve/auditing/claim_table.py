@@ -40,7 +40,8 @@ PERCENT_HEADER = 0.01
 AVERAGED = r"^(?:geo(?:metric)?[ _-]?)?(?:mean|average|avg\.?)[ _-]?"
 EXTRAPOLATED = re.compile(r"\b(extrapolat|project|predict|estimat)ed\b", re.IGNORECASE)
 PRINTED = {"seconds", "rate", "rate_per_worker", "speedup", "efficiency"}
-TEXTS = {"target", "machine"}
+TEXTS = {"target", "machine", "precision"}
+ENDS = {Statistic.DEVIATION: "std", Statistic.MINIMUM: "least", Statistic.MAXIMUM: "most"}
 MEASURED = {
     Quantity.SECONDS: "seconds",
     Quantity.THROUGHPUT: "rate",
@@ -56,6 +57,7 @@ COLUMNS = {
     "iterations": r"(steps|iterations|iters|epochs)(_(to|until|till)_.*)?",
     "target": r"target|accuracy_target",
     "machine": r"machine|cluster|host_type|system|hardware",
+    "precision": r"(data_?|d)type|(numerical_|number_)?(precision|format)",
     "threads": r"threads(_per_(rank|worker|process))?|omp_num_threads",
     "extrapolated": r"extrapolated|projected|predicted",
 }
@@ -189,15 +191,16 @@ def _meaning(header: str, of_values: float) -> tuple[str, float] | None:
     bare += unit if unit.startswith("per_") else ""
     ratio, head = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE)), parse_header(header)
     name = next((own for own, pattern in COLUMNS.items() if re.fullmatch(pattern, bare.rstrip("_"))), ratio)
-    if name is None and head.statistic is Statistic.DEVIATION:
-        name = "std"
+    if name is None and head.statistic in ENDS and not head.says("rate"):
+        name = ENDS[head.statistic]
     elif name is None and head.unit is None and head.words and {*head.words} <= WORDS["work"] | SIZE_FILLERS:
         name = "work"
     in_percent = any(mark in plain for mark in ("%", "percent", "pct"))
-    if name is None or (name == "std" and in_percent):
+    of_time = name in ENDS.values()
+    if name is None or (of_time and in_percent):
         return None
-    own = (unit_of(unit) or head.unit) if name == "std" else None
-    factor = of_values if name == "std" and own is None else 1.0 if own is None else own.factor
+    own = (unit_of(unit) or head.unit) if of_time else None
+    factor = of_values if of_time and own is None else 1.0 if own is None else own.factor
     return name, PERCENT_HEADER if name == "efficiency" and in_percent else factor
 
 

@@ -38,6 +38,7 @@ COUNTS = (
     r"\bx\s*\d+\b",
     rf"\b{COUNTED}\b",
     r"(?<=\d)s\b",
+    r"(?<=\w)\.(\d*x?large|metal)(-\d+xl)?\b",  # sizes of one kind of rented machine
 )
 
 
@@ -69,11 +70,13 @@ def baseline_differs(claim: Claim) -> Said:
         "precision": (claim.baseline.precision, claim.precision),
         "hardware": (claim.baseline.hardware, claim.environment.hardware),
     }
-    return [
+    hits = [
         Hit(f"the baseline's {name} is {own}, that of the other points {others}", {name: [own, others]})
         for name, (own, others) in pairs.items()
         if own and others and machine_kind(own) != machine_kind(others)
     ]
+    first = {value.casefold(): f"{value} at K = {k}" for k, value in reversed(stated(claim, "precision").items())}
+    return [*hits, Hit(f"the precision differs: {', '.join(reversed(first.values()))}")] if len(first) > 1 else hits
 
 
 @rule

@@ -59,7 +59,7 @@ def few_repeats(claim: Claim) -> Said:
 
 @rule
 def spread_missing(claim: Claim) -> Said:
-    if claim.measurement.spread_reported or stated(claim, "std"):
+    if claim.measurement.spread_reported or any(point.spread is not None for point in claim.points):
         return None
     if best := re.search(BEST_OF, f"{claim.statement or ''}; {claim.workload or ''}", re.IGNORECASE):
         return Hit(f"{best[0]} runs: the best of several hides how much they differ", credit=0.25)
@@ -71,11 +71,12 @@ def spread_missing(claim: Claim) -> Said:
 
 @rule
 def wide_spread(claim: Claim) -> Said:
-    wide = {p.k: p.std / p.seconds for p in claim.points if p.std and p.seconds and p.std > WIDE * p.seconds}
+    wide = {p.k: p.spread for p in claim.points if p.spread and p.spread > WIDE}
     if not wide:
         return None
     k = max(wide, key=wide.__getitem__)
-    text = f"runs differ by {wide[k]:.0%} at K = {k} (standard deviation over mean)"
+    how = "half of longest less shortest" if stated(claim, "std").get(k) is None else "standard deviation"
+    text = f"runs differ by {wide[k]:.0%} at K = {k} ({how} over mean)"
     return Hit(text, {"k": k, "spread": wide[k]}, credit=0.5)
 
 

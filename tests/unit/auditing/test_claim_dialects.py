@@ -46,6 +46,8 @@ def test_a_remark_in_a_cell_is_no_part_of_its_number(tmp_path: Path) -> None:
         ("DGX H100", "4 DGX H100 nodes", "DGX H100 (8 GPUs)", "DGX H100 x 8"),
         ("TPU v4-32", "TPU v4-64"),
         ("A100-80GB", "8x A100 80GB", "16 A100-80GB GPUs"),
+        ("p3.2xlarge", "p3.8xlarge", "p3.16xlarge"),
+        ("c7i.large", "c7i.metal-24xl"),
         ("Xeon Gold 6148", "2x Xeon Gold 6148", "2 nodes, Xeon Gold 6148"),
     ],
 )
@@ -182,3 +184,26 @@ def test_work_that_grows_under_a_strong_claim_comes_before_slower_times(tmp_path
 
     assert answer is not None
     assert "the total work goes from 1M" in answer.decision
+
+
+def test_another_precision_at_another_k_is_another_job(tmp_path: Path) -> None:
+    answer = said("gpus,dtype,time (s)\n1,fp32,800\n2,fp32,410\n4,fp16,120\n8,fp16,66\n", tmp_path).answer
+
+    assert answer is not None
+    assert answer.decision == "Do not believe it: the precision differs: fp32 at K = 1, fp16 at K = 4."
+
+
+def test_the_shortest_and_the_longest_run_are_a_spread(tmp_path: Path) -> None:
+    result = said("ranks,avg (s),min (s),max (s)\n1,50.2,50.0,50.5\n8,7.1,6.4,9.9\n64,1.6,1.1,4.2\n", tmp_path)
+
+    assert "wide-spread" in codes(result)
+    assert "spread-missing" not in codes(result)
+    assert result.answer is not None
+    assert "runs differ by 97 % at K = 64" in result.answer.decision
+
+
+def test_slower_with_more_workers_is_said_although_nobody_can_check_it(tmp_path: Path) -> None:
+    answer = said("threads,speedup\n1,1.0\n2,1.9\n4,3.6\n8,5.2\n16,5.0\n", tmp_path).answer
+
+    assert answer is not None
+    assert answer.decision == "Do not rely on it: nobody can check it, and K = 16 is slower than K = 8."
