@@ -223,7 +223,7 @@ def test_the_largest_speedup_at_a_doubling_is_found_by_trying_them() -> None:
         [answer] = [answer for answer in case.answers if answer.name == "limit"]
         best = max(speedups, key=lambda k: speedups[k])
         assert answer.value == pytest.approx(speedups[best])
-        assert f"K = {best}" in answer.label
+        assert f"K = {best:,}" in answer.label
         assert ("still rising" in answer.label) is (best == 2**20)
 
 

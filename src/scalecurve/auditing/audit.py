@@ -126,7 +126,8 @@ class Audit(Result):
         if facts and self.grade in (SOUND, NOT_STATED):
             named = " and ".join(re.split(r": | \(", fact)[0] for fact in facts)
             decision = f"Believe the figures, but {named}.{''.join(figure)}"
-        placed = next((one for one in self.findings if one.code == "standing"), None)
+        believed = self.worst is None or self.worst.code != "implausible"
+        placed = next((one for one in self.findings if one.code == "standing" and believed), None)
         return Answer(
             decision=decision,
             confidence=f"Score {self.score} of 100: {self._counts()}.",

@@ -167,7 +167,7 @@ class LawTable(Result):
 
     def _following(self, case: LawCase) -> str:
         """What the law costs, the table of a measured serial share, or the measurement that finds the parameters."""
-        if self.law == "karp-flatt" and (share := case.answers[0].value[-1]["serial"]):
+        if self.law == "karp-flatt" and 0 < (share := case.answers[0].value[-1]["serial"] or 0.0) <= 1:
             return f"`scalecurve law amdahl --serial {share:.4g}` shows where that share ends"
         if self.law not in {law.name for law in every_law()}:
             return f"measure T(K): {MEASURE_NEXT}"
@@ -179,6 +179,10 @@ class LawTable(Result):
         known = [row for row in case.rows if row.efficiency is not None]
         if self.law == "karp-flatt" and (share := case.answers[0].value[-1]["serial"]) is not None:
             speedup = f"the speedup of {known[-1].speedup:.4g} at K = {known[-1].k:,}"
+            if share < 0:
+                return f"No serial share explains {speedup}: it is more than K, so suspect the baseline."
+            if share > 1:
+                return f"No serial share explains {speedup}: more workers made the job slower."
             return f"A serial share of {100 * share:.3g} % would explain {speedup}."
         if self.law == "isoefficiency":
             hold, work = f"{100 * (known[-1].efficiency or 0.0):.3g} %", f"{known[-1].work:.4g}"
@@ -376,7 +380,11 @@ def _cancels(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> l
 def _peak_of_usl(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
     """The K of highest throughput and the largest speedup."""
     peak, top = communication.peak_k(**values), communication.largest_speedup(**values)
-    words = "never falls" if peak is None else f"{peak:.2f}" + (", below 1: use one worker" if peak < 1 else "")
+    words = (
+        "none, throughput never falls"
+        if peak is None
+        else f"{peak:.2f}" + (", below 1: use one worker" if peak < 1 else "")
+    )
     limit = LawAnswer("limit", "largest S", top, "no limit" if top is None else f"{top:.4g}")
     return [LawAnswer("peak_k", "peak K", peak, words), limit]
 

@@ -164,9 +164,11 @@ def maximum(delays: Delays, k: int) -> float:
         return expected_maximum(k, delays.isf)
     n = len(delays.samples)
     if k * SAMPLES_PER_WORKER > n:
+        spread = float(np.log(delays.samples[delays.samples > 0]).std())
         raise Refused(
-            f"{n} samples cannot tell the slowest of {k}: they have no tail beyond their largest. "
-            f"Measure {k * SAMPLES_PER_WORKER} or more, or state a distribution"
+            f"{n} samples cannot tell the slowest of {k}: they have no tail beyond their largest. Measure "
+            f"{k * SAMPLES_PER_WORKER} or more, or assume a tail of the same spread: "
+            f"`scalecurve straggler --distribution lognorm:s={spread:.2g} --workers {k}`"
         )
     edges = (np.arange(n + 1) / n) ** k
     return float(delays.samples @ np.diff(edges))

@@ -7,6 +7,7 @@ so the cheapest K is the most efficient one, and only a deadline or a value of t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -375,12 +376,14 @@ def _require_possible(rows: Sequence[PricedRow], goal: Goal, k_unit: str, curren
     if goal.deadline is not None and best.elapsed.value > goal.deadline:
         by = " by a forecast, not measured" if best.kind is TimeSource.FORECAST else ""
         possible = f"the best possible is {format_seconds(best.elapsed.value)} on {workers_text(best.k, k_unit)}{by}"
-        hint = f"{possible}; allow more time, fewer jobs, or pack them into a larger fleet"
+        least_time = f"--deadline {math.ceil(1000 * best.elapsed.value) / 1000:.12g}s"
+        hint = f"{possible}; allow more time ({least_time}), fewer jobs, or pack them into a larger fleet"
         limit = format_seconds(goal.deadline)
         faults.append(Fault("no K meets the deadline", where="deadline", value=limit, remedy=hint))
     least = min(rows, key=lambda row: row.job_cost.value)
     if goal.budget is not None and least.job_cost.value > goal.budget:
         hint = f"the cheapest costs {format_money(least.job_cost.value, currency)}, on {workers_text(least.k, k_unit)}"
+        hint += f": --budget {math.ceil(100 * least.job_cost.value) / 100:.12g}"
         limit = format_money(goal.budget, currency)
         faults.append(Fault("the budget does not pay for one job", where="budget", value=limit, remedy=hint))
     if faults:

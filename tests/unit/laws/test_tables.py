@@ -59,3 +59,22 @@ def test_wrong_parameters_list_the_right_ones() -> None:
         law_table("murphy")
     with pytest.raises(InputError, match="unknown regime"):
         law_table("logcomm", serial=0.1, comm=0.1, regime="medium")
+
+
+@pytest.mark.parametrize(
+    ("speedup", "said"),
+    [(6.0, "A serial share of 4.76 % would explain"), (9.0, "more than K"), (0.5, "made the job slower")],
+)
+def test_a_serial_share_is_said_only_where_one_explains_the_speedup(speedup: float, said: str) -> None:
+    answer = law_table("karp-flatt", [8], speedups=[speedup]).answer
+
+    assert answer is not None
+    assert said in answer.decision
+    assert ("law amdahl" in (answer.next or "")) is (speedup == 6.0)
+
+
+def test_isoefficiency_answers_with_the_work() -> None:
+    answer = law_table("isoefficiency", [2, 64], serial=0.05, comm=0.01, hold=0.95).answer
+
+    assert answer is not None
+    assert answer.decision == "Each worker needs 1.09 units of work at K = 64 to hold an efficiency of 95 %."
