@@ -282,12 +282,13 @@ class SpeedupTable(Result):
     def _cells(self, row: TableRow, large: Callable[[float], str] | None) -> list[Cell | str | None]:
         """One row of the printed table, in the order of its columns; `large` writes values too long to write out."""
         middle = row.median if self.statistic == "median" and row.median else row.mean
-        digits, places = large or _decimals(middle.value), 2 if row.speedup.value < 1000 else 0
-        cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(middle.value, digits)]
-        cells += [_interval(middle, digits), None if row.std is None else _fixed(row.std, digits)]
-        cells += [_fixed(row.speedup.value, places), _interval(row.speedup, places)]
-        cells += [_fixed(row.relative_speedup, 2)] if self.baseline_k != 1 else []
-        cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
+        value, speedup = large or _fixed(middle.value), "{:.2f}".format if row.speedup.value < 1000 else "{:.0f}".format
+        share = "{:.3f}".format
+        cells: list[Cell | str | None] = [str(row.k), str(row.n), value(middle.value)]
+        cells += [middle.span(value, ".."), None if row.std is None else value(row.std)]
+        cells += [speedup(row.speedup.value), row.speedup.span(speedup, "..")]
+        cells += [f"{row.relative_speedup:.2f}"] if self.baseline_k != 1 else []
+        cells += [share(row.efficiency.value), row.efficiency.span(share, "..")]
         cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
         cells += [f"{self.mfu[row.k]:.1%}"] if self.mfu else []
         words = row.verdict + (" (unsure)" if row.sure is False and row.verdict != UNDECIDED else "")
@@ -296,20 +297,11 @@ class SpeedupTable(Result):
         return [*cells, Cell(words, _TONES.get(row.verdict, "bad"))]
 
 
-def _interval(estimate: Estimate, digits: int | Callable[[float], str]) -> str | None:
-    if estimate.low is None or estimate.high is None:
-        return None
-    return f"{_fixed(estimate.low, digits)}..{_fixed(estimate.high, digits)}"
-
-
-def _fixed(value: float, digits: int | Callable[[float], str]) -> str:
-    return digits(value) if callable(digits) else f"{value:.{digits}f}"
-
-
-def _decimals(value: float) -> int:
-    """Four decimals for values around one, more for small and fewer for large ones."""
+def _fixed(value: float) -> Callable[[float], str]:
+    """Text with four decimals for values around one, more for small and fewer for large ones."""
     steps = ((1e4, 1), (1e2, 2), (1e1, 3), (1e-2, 4), (1e-5, 7), (1e-8, 10))
-    return next((digits for limit, digits in steps if value >= limit), 13)
+    digits = next((digits for limit, digits in steps if value >= limit), 13)
+    return f"{{:.{digits}f}}".format
 
 
 def rule_words(result: SpeedupTable) -> str:

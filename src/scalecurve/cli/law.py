@@ -43,7 +43,6 @@ def _common(function: Function) -> Function:
 @click.option("--comm", type=SHARE, required=True, help="Communication coefficient c.")
 @click.option("--hold", type=SHARE, required=True, help="The efficiency to hold.")
 @click.option("--growth", default="log", show_default=True, help="How communication grows: log or linear.")
-@click.option("--serial-share", is_flag=True, help="The serial part is a share of the work, and grows with it.")
 @_common
 def isoefficiency(*, workers: Workers, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Find the work per worker w(K) that holds an efficiency."""
