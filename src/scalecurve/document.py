@@ -223,7 +223,7 @@ def _answer_after_findings(own: Callable[[Any], Answer | None]) -> Callable[[Any
             return said
         servers = ",".join(codes["disturbed"].evidence.get("servers", ()))
         named = f"make {servers} part of the job: `scalecurve measure --force --serves {servers} STUDY`"
-        known = re.search("disturbed|other programs|quiet machine", f"{said.decision} {said.confidence}")
+        known = re.search("(?i)disturbed|other programs|quiet machine", f"{said.decision} {said.confidence}")
         return replace(
             said,
             confidence=said.confidence if known else " ".join(filter(None, [UNSURE, said.confidence])),

@@ -147,7 +147,7 @@ def command(
 
 def tell(study: Study | StudySet, place: Path | None, output: Output) -> int:
     """Print what a measurement ends with and where it stands; the exit code."""
-    typed = TYPED.set((place and shlex.quote(str(place)), TYPED.get()[1]))
+    typed = TYPED.set((shlex.quote(str(place)) if place else None, TYPED.get()[1]))
     try:
         emit(study if output.format else ending_of(study), replace(output, file=None))
     finally:

@@ -28,8 +28,9 @@ SIZE_WORDS = frozenset(
     ("size", "sizes", "n", "problem", "cells", "points", "elements", "particles", "atoms", "unknowns", "dofs", "rows")
 )
 LOAD_UNITS = frozenset(
-    "client connection user request session stream qp rp tp caller customer terminal concurrency".split()
-)
+    ("client", "connection", "user", "request", "session", "stream", "qp", "rp", "tp", "caller", "customer", "terminal",
+     "concurrency")
+)  # fmt: skip
 """Units of K, without their s, that are load on a server; so are rates."""
 _RATE_UNIT = re.compile(r"/\s*s(ec)?$|per second$")
 _SIZE = re.compile(r"\s*([0-9][0-9_ ,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([kKMGT]?)\s*")
