@@ -15,7 +15,7 @@ RATE = "throughput"
     ("samples", "quantity", "said"),
     [
         ({1: [100.0, 102.0], 2: [199.0, 201.0]}, RATE, "Offer 2 clients or more: 200 requests/s, 1.98x that of 1"),
-        ({1: [100.0], 2: [190.0], 4: [194.0]}, RATE, "Offer at most 2 clients: 190 requests/s, 1.9x that of 1; 4 bring"),
+        ({1: [100.0], 2: [190.0], 4: [194.0]}, RATE, "Offer at most 2 clients: 190 requests/s, 1.9x that of 1; 4"),
         ({1: [100.0], 2: [100.1]}, RATE, "Offer at most 1 client: 100 requests/s, the highest; 2 bring no more."),
         ({1: [2.0], 2: [2.2]}, "seconds", "Offer at most 1 client: the throughput is the highest; 2 bring 9 % less."),
         ({2: [100.0], 4: [90.0]}, f"{RATE}_per_worker", "Offer 4 clients or more: 360 requests/s, 1.8x that of 2"),
