@@ -431,23 +431,16 @@ def queued(record: Record) -> Iterable[Finding]:
 
 
 def saturation(record: Record) -> Iterable[Finding]:
-    """Where a server takes no more: the least load with 95 % of the highest throughput, and what latency does."""
+    """Where a server takes no more, with throughput and latencies at every load."""
     settings = record.settings
     rates = {point.k: float(np.mean(times)) for point, times in record.times().items() if times}
     is_told = settings.k_is_load and settings.timing.measures_rate and len(rates) > 1
     if not is_told or record.made.disturbed():
         return
-    k = saturation_of(rates)
-    most, load, unit = max(rates), settings.k_unit, settings.timing.rate_unit or "per second"
-    more, remedy = ", the most that was tried.", f"measure more than {k} {load}"
-    if most > k:
-        more = f" and {rates[most] / rates[k] - 1:+.0%} at {most}: more load only waits."
-        remedy = f"offer at most {k} {load}, or add servers"
     tails = latencies_by_k(record)
-    rows, latency = {at: {"rate": rate, **tails.get(at, {})} for at, rate in rates.items()}, latency_words(tails)
-    yield say(
-        "saturation", remedy=remedy, rate=rates[k], unit=unit, k=k, load=load, more=more, latency=latency, rows=rows
-    )
+    rows = {k: {"rate": rate, **tails.get(k, {})} for k, rate in rates.items()}
+    k, load, latency = saturation_of(rates), settings.k_unit, latency_words(tails)
+    yield say("saturation", k=k, load=load, latency=latency, rows=rows)
 
 
 def latency_words(tails: Mapping[int, Mapping[str, float]]) -> str:
