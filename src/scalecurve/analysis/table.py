@@ -23,6 +23,7 @@ from scalecurve.analysis.curve import (
     median_of,
     ratio_of,
 )
+from scalecurve.analysis.load import answer_of_load
 from scalecurve.analysis.order import PAIRED, Blocks, blocks_of, check_order
 from scalecurve.document import (
     MEASURE_NEXT,
@@ -36,6 +37,7 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
+    and_list,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -128,6 +130,8 @@ class SpeedupTable(Result):
         last = self.rows[-1]
         if any(row.disturbed for row in self.rows):
             return self._answer_of_disturbed()
+        if is_load(self.k_unit):
+            return answer_of_load(self)
         if self.bend is None:
             use = (
                 f"{'Efficiency holds up to' if is_load(self.k_unit) else 'Use all'} {workers_text(last.k, self.k_unit)}"
@@ -174,6 +178,8 @@ class SpeedupTable(Result):
         """What the bounds of E on a quiet machine decide, or what they leave open."""
         cores = max(own.evidence.get("foreign_cores", 0.0) for own in self.findings if own.code == "disturbed")
         others = f"other programs used {cores:.1f} cores" if cores else "other programs disturbed the runs"
+        if servers := {name for own in self.findings for name in own.evidence.get("servers", ())}:
+            others = f"other programs, {and_list(sorted(servers))} of this job among them, used {cores:.1f} cores"
         listed = ", ".join(f"{row.k:,}" for row in self.rows if row.disturbed)
         rows, last = [row for row in self.rows if row.k != self.baseline_k], self.rows[-1]
         held = list(takewhile(lambda row: row.verdict in ("ok", "superlinear"), rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -10,7 +11,7 @@ import click
 
 from scalecurve.cli.output import Output, SectionedCommand, emit, init_option, note, output_options, start_file
 from scalecurve.document import Result
-from scalecurve.errors import ScalecurveError
+from scalecurve.errors import TYPED, ScalecurveError
 from scalecurve.findings import Severity
 from scalecurve.measurement.settings import SettingsOption, options, template
 from scalecurve.study import Study, StudySet
@@ -121,7 +122,7 @@ def command(
 
     Describe the job once: scalecurve measure --regime strong --workers 1,2,4 -o study.json -- ./solver {workers}
     """
-    endings = (".toml", ".json") if resume or collect else (".toml",)  # a study says itself how it was measured
+    endings = (".toml", ".json") if resume or collect or force else (".toml",)  # a study says how it was measured
     file = Path(words[0]) if words and words[0].endswith(endings) else None
     settings = {**context.meta.get(_VALUES, {}), "command": (words[1:] if file else words) or None}
     if init:
@@ -146,6 +147,10 @@ def command(
 
 def tell(study: Study | StudySet, place: Path | None, output: Output) -> int:
     """Print what a measurement ends with and where it stands; the exit code."""
-    emit(study if output.format else ending_of(study), replace(output, file=None))
+    typed = TYPED.set((shlex.quote(str(place)) if place else None, TYPED.get()[1]))
+    try:
+        emit(study if output.format else ending_of(study), replace(output, file=None))
+    finally:
+        TYPED.reset(typed)
     note(f"{place} written; `scalecurve report {place} -o report.html` makes a page of it", output)
     return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))
