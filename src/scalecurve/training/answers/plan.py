@@ -79,6 +79,7 @@ from scalecurve.training.search.search import (
     smallest_replica,
 )
 from scalecurve.units import WorkersLike, format_count, format_interval, format_memory, format_seconds, seconds_alike
+from scalecurve.words import beside
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
@@ -284,7 +285,7 @@ class Plan(Result):
         gain, words = row.next_doubling, "A doubling there gives"
         if len(self.rows) == 1 and row.doubling is not None and row.doubling < PAYS:
             gain, words = row.doubling, "Doubling to it gives"
-        limit = "" if gain is None else f"{words} {gain:.2f}x the useful work (worth it from {PAYS:g}x)."
+        limit = "" if gain is None else f"{words} {beside(gain, PAYS, 2)}x the useful work (worth it from {PAYS:g}x)."
         return [limit, cap]
 
     @property

@@ -2,7 +2,7 @@
 /** Training scale: how far more accelerators get one model, what stops them, and what a growing model changes. */
 import { Silence, ask, latest } from "../api.js";
 import { el, showTable } from "../dom.js";
-import { billions, dollars, formatSeconds, percent, short, whole } from "../format.js";
+import { beside, billions, dollars, formatSeconds, percent, short, whole } from "../format.js";
 import { Panel, tableOf } from "../panel.js";
 import { View, tileList } from "../view.js";
 
@@ -320,8 +320,8 @@ export class TrainingView extends View {
       const gain = more.speedup / less.speedup;
       const [times, bills] = [[less, more].map((one) => one.run_seconds), [less, more].map((one) => one.run_usd)];
       const spent = times[0] && bills[0] ? `: ${formatSeconds(times[0], 3)} becomes ${formatSeconds(times[1], 3)}, ${dollars(bills[0])} becomes ${dollars(bills[1])}` : "";
-      const per = more.gpus / less.gpus;
-      return `${whole(more.gpus)} instead of ${whole(less.gpus)} do ${gain.toFixed(2)} times the work${spent}; ${gain >= WORTH ** Math.log2(per) ? "worth it" : "not worth it"}, if a doubling must give ${WORTH} times.`;
+      const least = WORTH ** Math.log2(more.gpus / less.gpus);
+      return `${whole(more.gpus)} instead of ${whole(less.gpus)} do ${beside(gain, least, 2)} times the work${spent}; ${gain >= least ? "worth it" : "not worth it"}, if a doubling must give ${WORTH} times.`;
     });
     const shown = { columns: columns.map((at) => ({ ...answer.table.columns[at], header: TILES[answer.table.columns[at].header] })), rows: near.map((row) => columns.map((at) => answer.table.rows[row][at])) };
     this.rent.replaceChildren(el("h2", {}, `Which to rent: ${near.map((at) => whole(answer.rows[at].gpus)).join(", ")}?`), ...worth.map((words) => el("p", {}, words)), showTable(shown));
