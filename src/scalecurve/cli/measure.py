@@ -10,7 +10,16 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from scalecurve.cli.inputs import option
-from scalecurve.cli.output import Output, SectionedCommand, emit, init_option, note, output_options, start_file
+from scalecurve.cli.output import (
+    Output,
+    SectionedCommand,
+    emit,
+    init_option,
+    note,
+    output_options,
+    show_progress,
+    start_file,
+)
 from scalecurve.document import Result
 from scalecurve.errors import ScalecurveError
 from scalecurve.findings import Severity
@@ -117,11 +126,10 @@ def command(
 
         emit(preview(file, resume=resume, force=force, **settings), replace(output, file=None))
         return 0
-    from scalecurve.cli.output import progress_display
     from scalecurve.measurement.sweep import measure
 
-    with progress_display(quiet=output.quiet) as listener:
-        study = measure(file, resume=resume, force=force, submit=submit, collect=collect, listener=listener, **settings)
+    listener = None if output.quiet else show_progress
+    study = measure(file, resume=resume, force=force, submit=submit, collect=collect, listener=listener, **settings)
     if isinstance(study, Study) and not len(study.samples):  # jobs in a queue; other studies without a time raise
         for finding in study.findings:
             note(f"{finding.message} -> {finding.remedy}", output)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 STUDIES = ("study", "source", "studies", "sources")  # the arguments that name a study
 PATIENCE = 0.7  # seconds before a progress line appears
+RUNNING = 78  # characters of the line about the launch that runs
 
 
 @dataclass(frozen=True)
@@ -309,75 +310,31 @@ def to_csv(result: Result) -> str:
 
 @contextmanager
 def working(words: str, output: Output) -> Iterator[None]:
-    """Show on a terminal what takes long, with the seconds so far, once it has taken most of a second."""
+    """Say on a terminal what takes long, once it has taken most of a second; the line goes when the answer comes."""
     if output.quiet or not sys.stderr.isatty():
         yield
         return
-    from contextlib import ExitStack
-    from threading import Lock, Timer
+    from threading import Timer
 
-    display, lock = ExitStack(), Lock()
-
-    def show() -> None:
-        from rich.console import Console
-        from rich.progress import Progress as Bars
-        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        with lock:
-            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-            bars = display.enter_context(Bars(*columns, console=Console(stderr=True), transient=True))
-            bars.add_task(one_line(words), total=None)
-
-    timer = Timer(PATIENCE, show)
+    line = f"{one_line(words)} ..."
+    timer = Timer(PATIENCE, print, (line,), {"end": "\r", "file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
-        with lock:
-            display.close()
+        print(" " * len(line), end="\r", file=sys.stderr, flush=True)
 
 
-@contextmanager
-def progress_display(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """A listener that shows every launch: one moving line on a terminal, plain lines elsewhere."""
-    if quiet:
-        yield lambda _: None
-    elif sys.stderr.isatty():
-        with terminal_display() as listener:
-            yield listener
-    else:
-
-        def print_finished(progress: Progress) -> None:
-            if progress.run is not None:
-                print(without_commands(one_line(progress_line(progress))), file=sys.stderr, flush=True)
-
-        yield print_finished
-
-
-@contextmanager
-def terminal_display() -> Iterator[Callable[[Progress], None]]:
-    """A listener that moves a bar on the terminal and prints a line per finished launch above it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.completed:.0f}/{task.total:.0f}"), BarColumn(bar_width=24), TimeElapsedColumn())
-    with Bars(*columns, TextColumn("{task.description}"), console=console, refresh_per_second=2) as bars:
-        task = bars.add_task("starting", total=1)
-
-        def show(progress: Progress) -> None:
-            left = f", about {format_seconds(progress.remaining)} left" if progress.remaining else ""
-            load = f", load {progress.load:.1f}" if progress.load is not None else ""
-            done = progress.number - (progress.run is None)
-            description = f"{launch_name(progress)}{left}{load}"
-            bars.update(task, total=progress.total, completed=done, description=description)
-            if progress.run is not None:
-                console.print(one_line(progress_line(progress)), highlight=False, markup=False)
-
-        yield show
+def show_progress(progress: Progress) -> None:
+    """A line for every launch that has ended; on a terminal the one that runs stands below them until it ends."""
+    line = without_commands(one_line(progress_line(progress)))
+    line, end = (line, "\n") if progress.run is not None else (line[:RUNNING], "\r")
+    if sys.stderr.isatty():
+        print(line.ljust(RUNNING), end=end, file=sys.stderr, flush=True)
+    elif progress.run is not None:
+        print(line, file=sys.stderr, flush=True)
 
 
 def progress_line(progress: Progress) -> str:
