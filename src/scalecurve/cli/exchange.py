@@ -70,7 +70,7 @@ def list_formats(ctx: click.Context, param: click.Parameter, value: bool) -> Non
 @option("-o --output file", Path, "Write to FILE instead of the terminal.")
 def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
     """Write a study in another format: csv, json, parquet, markdown, latex, extra-p, extra-p-jsonl, r-usl, pyperf,
-    openmetrics, bibtex, github-summary, github-benchmark, shields, badge."""
+    openmetrics, bibtex, github-summary, github-benchmark, shields."""
     content = sc.export(study, to)
     for finding in study.findings:  # the file itself holds numbers only
         click.echo(without_commands(finding_text(finding)), err=True)
