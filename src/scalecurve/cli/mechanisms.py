@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from scalecurve import mechanisms
-from scalecurve.cli.inputs import COUNTS, NUMBER, NUMBERS, SECONDS, SHARE, WORKERS, Chosen, Parsed, option
+from scalecurve.cli.inputs import NUMBER, NUMBERS, SECONDS, SHARE, WORKERS, Chosen, Parsed, option
 from scalecurve.cli.output import (
     Output,
     Plot,
@@ -24,6 +24,7 @@ from scalecurve.cli.output import (
 from scalecurve.units import parse_bytes, parse_seconds
 
 BYTES = Parsed("size", parse_bytes)
+INTEGERS = Parsed("counts", lambda text: tuple(int(item) for item in text.split(",")))
 SIZES = Parsed("sizes", lambda text: tuple(int(parse_bytes(item)) for item in text.split(",")))
 Function = TypeVar("Function", bound=Callable[..., Any])
 UNIT = Parsed("unit", lambda text: parse_seconds(f"1{text}"))
@@ -163,7 +164,7 @@ def workdepth(*, graph: str, workers: tuple[int, ...], plot: Plot | None, output
 @option("--samples", Path, "Your own step times instead: one number a line.")
 @option("--workers", WORKERS, "Worker counts.", "1..1024")
 @option("--steps", click.IntRange(1), "Steps of a run that has one barrier, at its end.", 100)
-@option("--backups", COUNTS, "Backup workers at the largest K.", "0,1,2,4,8")
+@option("--backups", INTEGERS, "Backup workers at the largest K.", "0,1,2,4,8")
 @option("--slow-share", SHARE, "Share of workers that are always slow.")
 @option("--slow-factor", NUMBER, "How many times slower they are.", "2")
 @plot_option

@@ -159,6 +159,7 @@ def tiles_of(material: Material) -> tuple[Tile, ...]:
             from scalecurve.planning.tariff import format_money
 
             bill = format_money(priced.job_cost.value, material.cost.tariff.currency)  # type: ignore[union-attr]
+            bill = f"${bill.removesuffix(' USD')}" if bill.endswith(" USD") else bill
             work = f"of the work that {workers_text(base, own.k_unit)} did" if is_weak else "of one result"
             last = Tile("cost per result" if is_weak else "cost there", bill, work)
     return (
