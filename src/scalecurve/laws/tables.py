@@ -176,12 +176,14 @@ class LawTable(Result):
         known = [row for row in case.rows if row.efficiency is not None]
         kept = [row for row in known if (row.efficiency or 0.0) >= WORTH_USING]
         last = known[-1]
-        if kept and kept[-1] is not last and self.law not in ("karp-flatt", "isoefficiency"):
-            after = known[known.index(kept[-1]) + 1]
+        if kept and self.law not in ("karp-flatt", "isoefficiency"):
+            best, threshold = kept[-1], f"(threshold {limit_words(WORTH_USING)})"
+            reached = f"K = {best.k}: efficiency is {percent(best.efficiency or 0.0, WORTH_USING)} there"
+            if best is last:
+                return f"Use all workers up to {reached} {threshold}."
+            after = known[known.index(best) + 1]
             return (
-                f"Use up to K = {kept[-1].k}: efficiency is {percent(kept[-1].efficiency or 0.0, WORTH_USING)} there "
-                f"and {percent(after.efficiency or 0.0, WORTH_USING)} at K = {after.k} "
-                f"(threshold {limit_words(WORTH_USING)})."
+                f"Use up to {reached} and {percent(after.efficiency or 0.0, WORTH_USING)} at K = {after.k} {threshold}."
             )
         return f"At K = {last.k} the speedup is {last.speedup:.4g} and the efficiency {last.efficiency:.0%}."
 

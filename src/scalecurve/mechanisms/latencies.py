@@ -244,7 +244,8 @@ class LatencySummary(Result):
         met = f"; {percent((self.goodput or 0) / (self.record.throughput or 1))} stay within the SLO" if good else ""
         if self.slo is not None and not good:
             kept = "within" if estimate.value <= self.slo else "beyond"
-            met = f", {kept} the SLO of {format_seconds(self.slo)}"
+            settled = low is None or high is None or not low <= self.slo < high
+            met = f", {kept if settled else f'probably {kept}'} the SLO of {format_seconds(self.slo)}"
         following = (
             "`scalecurve latency tails STUDY` says what fan-out makes of it"
             if self.slo is not None

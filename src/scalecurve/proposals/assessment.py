@@ -42,7 +42,7 @@ from scalecurve.proposals.proposal import Proposal, ProposedRegime, read_proposa
 from scalecurve.proposals.questions import ProposalAnswer, answer_questions, price_proposal
 from scalecurve.study import Regime
 from scalecurve.units import format_seconds, format_seconds_range
-from scalecurve.words import limit_words, percent, unit_words, workers_text
+from scalecurve.words import beside, limit_words, percent, unit_words, workers_text
 
 TONES: dict[ProposalVerdict, Tone] = {
     ProposalVerdict.HELPS: "good",
@@ -91,11 +91,12 @@ class Assessment(Result):
         reached = f"{_efficiency_words(judged, proposal.floor)}{part} (floor {floor})"
         best = self.recommended.get(str(judged.regime)) or 0
         instead = f"; take {best:,} instead" if 0 < best < proposal.workers else ""
-        gain = "" if judged.gain is None else f", {judged.gain + 1:.2f}x the speed of {judged.today_k:,}"
+        gain = "" if judged.gain is None else f", {beside(judged.gain + 1, 1.0, 2)}x the speed of {judged.today_k:,}"
+        faster = "not faster" if judged.gain is not None and judged.gain <= 0 else "hardly faster"
         decision = {
             ProposalVerdict.HELPS: f"Buy {size}: {reached}.",
             ProposalVerdict.WASTEFUL: f"Do not buy {size} for this job: {reached}{instead}.",
-            ProposalVerdict.NO_HELP: f"Do not buy {size}: hardly faster{gain}{instead}.",
+            ProposalVerdict.NO_HELP: f"Do not buy {size}: {faster}{gain}{instead}.",
             ProposalVerdict.CANNOT_TELL: f"Cannot tell whether {size} help: measure K = {first} first.",
         }[self.verdict]
         turn = next((item.sentence for item in self.sensitive_to if item.turns_at is not None), None)

@@ -230,8 +230,8 @@ class Plan(Result):
         if self.grown:
             last, fixed = self.rows[-1], self.strong[-1]
             return (
-                f"At {last.gpus:,} {unit} grow the model: {last.speedup:,.1f}x the useful work of "
-                f"{self.rows[0].gpus:,}; the fixed job {fixed.speedup:,.1f}x."
+                f"At {last.gpus:,} {unit} grow the model: {short_factor(last.speedup)} the useful work of "
+                f"{self.rows[0].gpus:,}; the fixed job {short_factor(fixed.speedup)}."
             )
         if self.better:
             size, free = format_count(row.outcome.tokens), self.better
@@ -374,6 +374,11 @@ Writer = Callable[[PlanRow], "Cell | str | None"]
 def short_sentence(text: str) -> str:
     """At most 120 characters of a sentence."""
     return text if len(text) <= 120 else text[:117].rsplit(" ", 1)[0] + " ..."
+
+
+def short_factor(value: float) -> str:
+    """`8.2x`, `3,820x`: no more digits than are known."""
+    return f"{value:,.1f}x" if value < 100 else f"{float(f'{value:.3g}'):,.0f}x"
 
 
 def spent(row: PlanRow) -> str:
