@@ -100,8 +100,8 @@ def explore(
         from scalecurve.explorer import export as pages
 
         def progress(done: int, count: int) -> None:
-            if done % 16 == 0 or done == count:
-                click.echo(f"planned {done} of {count}", err=True)
+            if done % 100 == 0 or done == count:
+                click.echo(f"answered {done} of {count}", err=True)
 
         if lesson:
             page = pages.lesson()
