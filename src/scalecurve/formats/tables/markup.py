@@ -490,6 +490,8 @@ def _facts(line: str) -> list[_Fact]:
         if facts and label.strip() in _UP_TO:  # 118 ms … 125 ms
             facts, end = facts if parse_header(facts[-1].name).statistic else facts[:-1], match.end()
             continue
+        if facts and parse_header(facts[-1].name).is_derived and not any(sign.isalpha() for sign in label):
+            continue  # Speedup: 8.1 s / 4.2 s = 1.93
         fact, end = _fact_at(line, label, match)
         facts += [fact] if fact.name else []
     return facts
