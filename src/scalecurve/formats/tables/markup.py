@@ -148,7 +148,8 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
         heads = barred[:1]
     elif not heads:
         widths = {len(split(line)) for _, line in barred[:COMPARED]}
-        if len(widths) != 1 or widths == {1} or len(barred) < 0.6 * len(lines):
+        is_labelled = all(re.search(r"[^\W\d].*\d", cell) for cell in split(barred[0][1]))  # ranks 1 | time = 3 s
+        if len(widths) != 1 or widths == {1} or len(barred) < 0.6 * len(lines) or is_labelled:
             return None
         heads = barred[:1]
     return _bar_tables(_all_lines(source), heads, marks, split)

@@ -130,7 +130,9 @@ def _as_aligned(
     """Columns that stand below each other, where blanks part the lines unevenly."""
     is_titled = mark == "  " and len(set(map(len, rows))) == 1
     has_index = mark is None and set(map(len, rows[1:])) == {len(headers) + 1}  # a frame prints its rows with a number
-    return _aligned_layout(body) if is_uneven and not is_titled and not has_index and mark in BLANKS else None
+    layout = _aligned_layout(body) if is_uneven and not is_titled and not has_index and mark in BLANKS else None
+    is_prose = layout is not None and not any(map(k_unit_of, layout.headers))
+    return _as_blocks(source, lines, body, headers, rows, mark, is_uneven) or layout if is_prose else layout
 
 
 def _as_blocks(
