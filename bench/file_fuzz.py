@@ -5,8 +5,8 @@
 
 Every input is one damaged file and one command line over it: studies and their sidecars, journals, settings, claims,
 proposals, plans, model configurations, machines, histories, every sample and dialect of another tool's output, and
-packed copies (gzip, bzip2, xz) damaged inside and outside.  A failure is an internal error (exit 70 or an exception), a refusal
-without a message, or more than 5 s; the run fails also above 1 GB of memory.  `--record` writes the figures to
+packed copies (gzip, bzip2, xz) damaged inside and outside.  A failure is an internal error (exit 70 or an exception), a
+refusal without a message, or more than 5 s; the run fails also above 1 GB of memory.  `--record` writes the figures to
 bench/reliability.json, from which docs/reliability.md is made; `--sum` adds up the figures
 of several runs, each with a seed of its own.
 """
