@@ -14,7 +14,7 @@ from operator import attrgetter
 from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, counted_accelerators, evaluate_jobs
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, evaluate_jobs
 from scalecurve.training.inputs.request import OBJECTIVES, BatchChoice, PlanRequest, Target
 from scalecurve.training.physics.run import CriticalBatch, DataParallelCap, Goodput, Reliability, goodput, loss_law
 from scalecurve.training.search.search import (
@@ -28,7 +28,7 @@ from scalecurve.training.search.search import (
     search,
 )
 from scalecurve.units import format_count, format_seconds
-from scalecurve.words import chance_words
+from scalecurve.words import chance_words, workers_text
 
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 PAYS = 1.7  # a doubling that gives less than this is not worth its price
@@ -218,7 +218,7 @@ class PlanRow(JsonRecord):
     def words(self) -> str:
         """`512 GPUs (2.29 d, 80,302 USD)`."""
         price = "" if self.run_usd is None else f", {self.run_usd:,.0f} USD"
-        counted = counted_accelerators(self.gpus, self.outcome.unit)
+        counted = workers_text(self.gpus, self.outcome.unit)
         return f"{counted} ({format_seconds(self.run_seconds or 0.0)}{price})"
 
     @property

@@ -45,6 +45,7 @@ from scalecurve.units import format_count, format_memory, format_seconds, format
 LEVEL = 0.9
 UNITS = {"tpu": "TPUs", "trainium": "chips", "gaudi": "accelerators"}
 SLOPE_STEP = 0.02  # of a logarithm
+NEEDS_LESS = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
 LEFT_OUT = (
     "data loading and logging",
     "checkpoint writes and failures (see goodput)",
@@ -298,11 +299,6 @@ class StepOutcome(JsonRecord):
         return {"gpus": nested.pop("gpus")} | layout | nested | parts
 
 
-def counted_accelerators(count: int, unit: str) -> str:
-    """`1 GPU`, `4,096 TPUs`."""
-    return f"{count:,} {unit if count > 1 else unit[:-1]}"
-
-
 def told_by(doubts: npt.ArrayLike, runs: npt.ArrayLike, noise: Sequence[float] | Array) -> tuple[Array, Array]:
     """By the covariance of the doubts and the slopes and variances of runs: how far they move the doubts for each unit
     that a run is off, and the covariance that is left.  A part of what they tell does not hold for other jobs."""
@@ -417,8 +413,7 @@ def answer_of_step(outcome: StepOutcome, cap: DataParallelCap | None = None) -> 
     """Whether a layout runs, how fast, what takes most of its step beside compute, and how far its replicas reach."""
     known = f"The step is known within a factor of {math.exp(outcome.half_width):.2f} (90 %)."
     if not outcome.fits:
-        remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
-        return Answer(decision=f"It does not fit: it needs {outcome.memory_text}.", confidence=known, next=remedy)
+        return Answer(decision=f"It does not fit: it needs {outcome.memory_text}.", confidence=known, next=NEEDS_LESS)
     rate = f"{format_count(outcome.tokens_per_second)} tokens/s"
     worst = max((name for name in outcome.breakdown if name != "compute"), key=lambda name: outcome.breakdown[name])
     lost = f"{worst.capitalize()} takes {100 * outcome.breakdown[worst] / outcome.seconds:.0f} % of the step."
@@ -484,14 +479,13 @@ def evaluate_layout(
     findings: list[Finding] = [*job.model.notes, *job.cluster.precision_notes(job.precision)]
     capacity = job.cluster.accelerator.capacity
     held = f"needs {outcome.memory_text}"
-    remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
     if not outcome.fits:
         over = outcome.memory_bytes - capacity
         message = f"{held}: {format_memory(over)} too much"
-        findings.append(warning("does-not-fit", message, remedy=remedy, over_bytes=over))
+        findings.append(warning("does-not-fit", message, remedy=NEEDS_LESS, over_bytes=over))
     elif outcome.tight:
         message = f"{held}: above the {100 * USABLE:.0f} % that a plan counts on, the rest goes to fragmentation"
-        findings.append(warning("tight", message, remedy=remedy))
+        findings.append(warning("tight", message, remedy=NEEDS_LESS))
     findings += calibration_notes(job.stack, job.cluster, outcome.calibration)
     if job.layout.interleave > 1 and job.layout.accumulation % job.layout.pp:
         message = f"{job.layout.accumulation} micro-batches do not divide by pp {job.layout.pp}, as interleaving needs"

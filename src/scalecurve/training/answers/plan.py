@@ -42,14 +42,12 @@ from scalecurve.training.answers.evaluation import (
     Evaluation,
     StepOutcome,
     calibration_notes,
-    counted_accelerators,
     evaluate_layout,
 )
 from scalecurve.training.inputs.cluster import Cluster, ClusterLike, read_cluster
 from scalecurve.training.inputs.layout import Layout
 from scalecurve.training.inputs.request import (
     BatchChoice,
-    GlobalBatch,
     PlanRequest,
     Target,
     read_batch_choice,
@@ -79,6 +77,7 @@ from scalecurve.training.search.search import (
     smallest_replica,
 )
 from scalecurve.units import WorkersLike, format_count, format_interval, format_memory, format_seconds, seconds_alike
+from scalecurve.words import workers_text
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
@@ -166,11 +165,6 @@ class Plan(Result):
         source next_run left_out findings"""
 
     @property
-    def batch(self) -> GlobalBatch:
-        """The largest batch, as whole sequences."""
-        return self.batch_choice.largest
-
-    @property
     def cap(self) -> DataParallelCap | None:
         """The cap that comes first."""
         return min(self.caps.values(), key=lambda cap: cap.accelerators, default=None)
@@ -242,7 +236,7 @@ class Plan(Result):
             return f"Use {row.gpus:,} {unit}: {spent(row)}, {self.chosen.short}."
         if 2 * row.idle >= row.gpus:
             used = replace(row, gpus=row.outcome.gpus)  # the price of those that work
-            return f"Use {counted_accelerators(used.gpus, unit)}: {spent(used)}; of {row.gpus:,} the others stay idle."
+            return f"Use {workers_text(used.gpus, unit)}: {spent(used)}; of {row.gpus:,} the others stay idle."
         start = f"{'Use ' if len(self.rows) > 1 else ''}{row.gpus:,} {unit}: {spent(row)}"
         if len(self.rows) == 1 and row.doubling is not None and row.doubling < PAYS:
             half = format_seconds(row.run_seconds * row.doubling)
