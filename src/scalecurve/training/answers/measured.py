@@ -1,8 +1,8 @@
 """What a user's own runs tell: the doubts about a source, drawn from their priors to what its runs took.
 
-The logarithm of a step is taken as linear in the DOUBTS around where they are now, and runs as off by `within`, so each
-run moves the doubts and narrows their covariance as a Kalman filter does; a few rounds follow the curvature.  What the
-runs say nothing of stays where it was, as wide as it was.
+The logarithm of a step is taken as linear in the DOUBTS around where they are now, plus what is its own, which like
+jobs share (inputs/likeness.py).  Runs tell of both at once; a few rounds follow the curvature.  What the runs say
+nothing of stays where it was, as wide as it was.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 from scalecurve.errors import Fault, InputError
 from scalecurve.hardware.accelerators import accelerator_in
 from scalecurve.study import Quantity, Study
-from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs, read_job, told_by
+from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs, read_job
 from scalecurve.training.answers.measured_layouts import Unread
 from scalecurve.training.answers.measurements import measured_seconds, measurement
 from scalecurve.training.inputs.cluster import ClusterLike, cluster_preset, read_cluster
+from scalecurve.training.inputs.likeness import OwnRuns, one_of
 from scalecurve.training.inputs.measured_table import NEEDED, TIMES, plain_row, whole
 from scalecurve.training.inputs.stack import (
     DOUBTS,
@@ -32,7 +33,7 @@ from scalecurve.training.inputs.stack import (
     read_stack,
     within_peaks,
 )
-from scalecurve.training.inputs.transformer import ModelLike, preset_of
+from scalecurve.training.inputs.transformer import ModelLike, as_array, preset_of
 from scalecurve.words import percent
 
 LAYOUT_COLUMNS = {  # of a table: the field of a layout
@@ -102,20 +103,23 @@ def read_runs(
 
 def anchored(prior: StackCalibration, steps: Sequence[MeasuredStep]) -> StackCalibration:
     """The prior moved and narrowed by own runs."""
-    covariance, variance = np.array(prior.covariance), prior.run_noise
+    spreads, variances = prior.spreads, np.square(prior.spreads.doubts)
+    usual = spreads.own**2 + spreads.same**2 + spreads.within**2  # of what is the run's own
     measured = np.log([step.seconds for step in steps])
     known, shifts, far = prior, np.zeros(len(DOUBTS)), None
     for _ in range(ROUNDS):
         outcomes = evaluate_jobs([step.job for step in steps], known)
         errors = measured - np.log([one.seconds for one in outcomes])
         far = far or max(zip(errors, outcomes, strict=True), key=lambda one: abs(one[0]) / one[1].half_width)
-        slopes = np.array([one.slopes for one in outcomes])
-        noise = variance * np.maximum(np.abs(errors) / (OUTLIER * variance**0.5), 1.0)
-        gain, after = told_by(covariance, slopes, noise)
-        shifts = gain @ (errors + slopes @ shifts)
+        traits = one_of([one.traits for one in outcomes])
+        strange = usual * np.maximum(np.abs(errors) / (OUTLIER * usual**0.5) - 1.0, 0.0)
+        inverse = as_array(np.linalg.inv(spreads.shared(traits, traits) + np.diag(spreads.within**2 + strange)))
+        gain = variances[:, None] * (traits.slopes.T @ inverse)
+        weights = inverse @ (errors + traits.slopes @ shifts)
+        shifts = variances * (traits.slopes.T @ weights)
         moves = dict(zip(DOUBTS, map(float, shifts), strict=True))
         known = replace(prior, constants=within_peaks(moved_by(prior.constants, moves)))
-    told = np.diag(gain @ slopes)  # of the variance of each doubt, in these runs
+    told = np.diag(gain @ traits.slopes)  # of the variance of each doubt, in these runs
     learned = {name: moves[name] for name, share in zip(DOUBTS, told, strict=True) if share > LEARNED}
     moved = ", ".join(f"{name} x{np.exp(shift):.2f}" for name, shift in learned.items())
     source = f"{runs_in_words(steps)} on top of {prior.source}; "
@@ -123,7 +127,7 @@ def anchored(prior: StackCalibration, steps: Sequence[MeasuredStep]) -> StackCal
     if far is not None and abs(far[0]) > FAR * far[1].half_width:
         source += f"; a run took {math.exp(far[0]):.2f} times the planned step, so check its batch and step_seconds"
     return replace(
-        known, covariance=tuple(map(tuple, after.tolist())), evidence="measured here", source=source, rows=len(steps),
+        known, runs=OwnRuns(traits, inverse, weights), evidence="measured here", source=source, rows=len(steps),
         fitted=tuple({constant for name in learned for constant in DOUBTS[name]}),
     )  # fmt: skip
 

@@ -53,6 +53,7 @@ from scalecurve.training.inputs.request import (
     read_batch_choice,
     read_target,
     sequence_length,
+    settings,
     whole_sequences,
 )
 from scalecurve.training.inputs.stack import Stack, StackCalibration, calibration_of, read_stack
@@ -77,7 +78,7 @@ from scalecurve.training.search.search import (
     smallest_replica,
 )
 from scalecurve.units import WorkersLike, format_count, format_interval, format_memory, format_seconds, seconds_alike
-from scalecurve.words import workers_text
+from scalecurve.words import beside, workers_text
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
@@ -223,8 +224,8 @@ class Plan(Result):
         if self.grown:
             last, fixed = self.rows[-1], self.strong[-1]
             return (
-                f"At {last.gpus:,} {unit} grow the model: {last.speedup:,.1f}x the useful work of "
-                f"{self.rows[0].gpus:,}; the fixed job {fixed.speedup:,.1f}x."
+                f"At {last.gpus:,} {unit} grow the model: {short_factor(last.speedup)} the useful work of "
+                f"{self.rows[0].gpus:,}; the fixed job {short_factor(fixed.speedup)}."
             )
         if self.better:
             size, free = format_count(row.outcome.tokens), self.better
@@ -289,7 +290,7 @@ class Plan(Result):
         gain, words = row.next_doubling, "A doubling there gives"
         if len(self.rows) == 1 and row.doubling is not None and row.doubling < PAYS:
             gain, words = row.doubling, "Doubling to it gives"
-        limit = "" if gain is None else f"{words} {gain:.2f}x the useful work (worth it from {PAYS:g}x)."
+        limit = "" if gain is None else f"{words} {beside(gain, PAYS, 2)}x the useful work (worth it from {PAYS:g}x)."
         return [limit, cap]
 
     @property
@@ -385,6 +386,11 @@ Writer = Callable[[PlanRow], "Cell | str | None"]
 def short_sentence(text: str) -> str:
     """At most 120 characters of a sentence."""
     return text if len(text) <= 120 else text[:117].rsplit(" ", 1)[0] + " ..."
+
+
+def short_factor(value: float) -> str:
+    """`8.2x`, `3,820x`: no more digits than are known."""
+    return f"{value:,.1f}x" if value < 100 else f"{float(f'{value:.3g}'):,.0f}x"
 
 
 def spent(row: PlanRow) -> str:
@@ -674,7 +680,7 @@ def command_of(request: PlanRequest, **changes: object) -> str:
         value = changes.get(entry.name, getattr(request, entry.name))
         if value is None or value is False:
             continue
-        words.append("--" + (entry.metadata["option"] or entry.name).replace("_", "-"))
+        words.append("--" + (settings()[entry.name].option or entry.name).replace("_", "-"))
         if value is not True:
             several = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, Mapping)) else [value]
             words.append(shlex.quote(",".join(str(getattr(one, "name", one)) for one in several)))
