@@ -35,7 +35,7 @@ from scalecurve.training.inputs.stack import (
 )
 from scalecurve.training.inputs.transformer import Array, ModelLike, Shape, Transformer, read_model, stack_shapes
 from scalecurve.training.physics.memory import USABLE, Memory, memory, stage_memory
-from scalecurve.training.physics.run import EFFORT_TOKENS, DataParallelCap, data_parallel_cap, read_critical_batch
+from scalecurve.training.physics.run import DataParallelCap
 from scalecurve.training.physics.steptime import STEP_TERMS, step_time
 from scalecurve.units import format_count, format_memory, format_seconds, format_seconds_range
 
@@ -468,16 +468,12 @@ def evaluate_layout(
     calibration: StackCalibration | None = None,
     price: float | None = None,
     adapters: bool = False,
-    critical_batch: float | str | None = None,
-    definition: str = "double",
-    tokens: float | None = None,
 ) -> Evaluation:
     """Step time, throughput, MFU and memory of one layout, with intervals.
 
     `batch` is the global batch: "4Mi" are tokens, "512 sequences" and small numbers sequences (read_batch).  dp is
     taken from `gpus` and accumulation from `batch` where the layout leaves them out.  `price` is dollars per
-    accelerator-hour; with `adapters` low-rank adapters are trained beside frozen weights.  With a `critical_batch`
-    (tokens, a law at this many `tokens`, or a file) the cap of its replicas is stated.
+    accelerator-hour; with `adapters` low-rank adapters are trained beside frozen weights.
     """
     gpus = gpus or cluster_gpus(cluster)
     job = read_job(model, cluster, layout, batch=batch, seq=seq, stack=stack, precision=precision, gpus=gpus)
@@ -499,14 +495,4 @@ def evaluate_layout(
     if job.layout.interleave > 1 and job.layout.accumulation % job.layout.pp:
         message = f"{job.layout.accumulation} micro-batches do not divide by pp {job.layout.pp}, as interleaving needs"
         findings.append(warning("ragged-interleave", message))
-    target = EFFORT_TOKENS * job.model.active_parameters if tokens is None else tokens
-    critical = read_critical_batch(
-        critical_batch, definition=definition, tokens=target, compute=6.0 * job.model.active_parameters * target,
-        seq=job.seq,
-    )  # fmt: skip
-    split = job.layout
-    stated = split.accumulation if "accumulation" in read_layout(layout) else 1
-    cap = data_parallel_cap(
-        critical, None, seq=job.seq, per_replica=split.gpus // split.dp, sequences=split.micro * stated
-    )
-    return Evaluation(outcome=outcome, findings=tuple(findings), cap=cap)
+    return Evaluation(outcome=outcome, findings=tuple(findings))

@@ -45,7 +45,7 @@ from scalecurve.training.answers.evaluation import (
     evaluate_layout,
 )
 from scalecurve.training.inputs.cluster import Cluster, ClusterLike, read_cluster
-from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.layout import Layout, read_layout
 from scalecurve.training.inputs.request import (
     BatchChoice,
     PlanRequest,
@@ -664,13 +664,19 @@ def one_layout(request: PlanRequest, calibration: StackCalibration | None) -> Ev
     if len(counts) > 1:
         hint = command_of(request, gpus=counts[-1])
         raise InputError(Fault("one layout is evaluated at one P", "gpus", str(request.gpus), hint))
-    return evaluate_layout(
-        request.model, request.cluster, request.layout or {}, batch=request.global_batch, seq=request.seq,
+    layout, batch = request.layout or {}, request.global_batch
+    evaluation = evaluate_layout(
+        request.model, request.cluster, layout, batch=str(batch).partition("fixed:")[2] or batch, seq=request.seq,
         stack=request.stack, precision=request.precision, gpus=counts[0] if counts else None,
         calibration=calibration, price=request.price, adapters=request.adapters,
-        critical_batch=request.critical_batch, definition=request.definition or "double",
-        tokens=None if request.tokens is None else read_target(request.tokens, request.seq or 1).tokens,
     )  # fmt: skip
+    job = evaluation.outcome.job
+    split, critical = job.layout, read_terms(request, job.model, job.seq).critical
+    stated = split.accumulation if "accumulation" in read_layout(layout) else 1
+    cap = data_parallel_cap(
+        critical, None, seq=job.seq, per_replica=split.gpus // split.dp, sequences=split.micro * stated
+    )
+    return replace(evaluation, cap=cap)
 
 
 def command_of(request: PlanRequest, **changes: object) -> str:
