@@ -115,24 +115,28 @@ class Use:
 
 def best_batches(task: SearchTask, counts: Sequence[int], terms: RunTerms, largest: int) -> dict[int, BestLayouts]:
     """At each P the best layouts with the batch, in sequences up to `largest`, that does most useful work.  Where no
-    batch is charged the largest that P shares well is taken; a fixed one is taken as it is."""
-    shared = set(counts) if terms.choice.fixed else set()
-    if terms.critical is None and not terms.choice.fixed:
-        even = [(count, largest) for count in counts if largest % (count // (count & -count)) == 0]
-        shared = {one.gpus for one in search(task, even, top=terms.top) if one.layouts}
+    batch is charged the largest that is about as good as any is taken."""
+    whole = counts if terms.choice.fixed else shared_whole(task, counts, terms, largest)
     sizes = [
-        (count, size) for count in counts for size in ((largest,) if count in shared else batches_of(count, largest))
+        (count, size) for count in counts for size in ((largest,) if count in whole else batches_of(count, largest))
     ]
-    tried = [(one, terms.useful_rate(task, one)) for one in search(task, sizes, top=terms.top)]
-    most: dict[int, float] = {}
-    for one, rate in tried:
-        most[one.gpus] = max(rate, most.get(one.gpus, 0.0))
+    tried: dict[int, list[tuple[BestLayouts, float]]] = {count: [] for count in counts}
+    for one in search(task, sizes, top=terms.top):
+        tried[one.gpus].append((one, terms.useful_rate(task, one)))
     near = 1.0 + TIE if terms.critical is None else 1.0
-    chosen: dict[int, BestLayouts] = {}
-    for one, rate in tried:  # the largest batch first
-        if near * rate >= most[one.gpus]:
-            chosen.setdefault(one.gpus, one)
-    return chosen
+    most = {count: max(rate for _, rate in some) for count, some in tried.items()}
+    return {
+        count: next(one for one, rate in some if near * rate >= most[count])  # the largest batch first
+        for count, some in tried.items()
+    }
+
+
+def shared_whole(task: SearchTask, counts: Sequence[int], terms: RunTerms, largest: int) -> set[int]:
+    """The P that share the largest batch well, where nothing charges for it."""
+    if terms.critical is not None:
+        return set()
+    even = [(count, largest) for count in counts if largest % (count // (count & -count)) == 0]
+    return {one.gpus for one in search(task, even, top=terms.top) if one.layouts}
 
 
 def best_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms, largest: int | None = None) -> list[Use]:

@@ -868,8 +868,8 @@ def _nothing_fits(task: SearchTask, uses: Sequence[Use], sequences: int, request
         return InputError(Fault(message, "batch", f"{sequences * task.seq}", hint))
     needed, gpus = min(least)
     most = max(use.gpus for use in uses)
-    powers = range(LARGEST_P.bit_length())
-    larger = {count << power for count in (1, most) for power in powers if most < count << power <= LARGEST_P}
+    larger = {most << power for power in range(1, (LARGEST_P // most).bit_length())}
+    larger |= {1 << power for power in range(most.bit_length(), LARGEST_P.bit_length())}
     sizes = [(count, sequences) for count in sorted(larger)]
     enough = next((best.gpus for best in search(task, sizes) if best.layouts), None)
     hint = f"it fits on no count up to {LARGEST_P:,}"
