@@ -48,7 +48,7 @@ from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.study import is_load, what_scales
 from scalecurve.units import as_number, level_faults, rates_alike
-from scalecurve.words import chance_words, percent, unit_words, workers_text
+from scalecurve.words import chance_words, limit_words, percent, unit_words, workers_text
 
 SEED = 7
 NORMAL = "normal: z std/sqrt(n)"
@@ -137,7 +137,7 @@ class SpeedupTable(Result):
                 f"{'Efficiency holds up to' if is_load(self.k_unit) else 'Use all'} {workers_text(last.k, self.k_unit)}"
             )
             return Answer(
-                decision=f"{use}: efficiency is {percent(last.efficiency.value)} there{self._threshold_words()}.",
+                decision=f"{use}: efficiency is {self._share(last.efficiency.value)} there{self._threshold_words()}.",
                 confidence=self._confidence(self.no_bend),
                 reason=f"The speedup is {last.speedup.value:.4g}; no measured K is past the bend ({rule_words(self)})."
                 + self._baseline_words(),
@@ -196,10 +196,10 @@ class SpeedupTable(Result):
         """`good` is the last K that holds its efficiency for sure, `rest` those after it."""
         use, words = workers_text(good.k, self.k_unit), self._threshold_words()
         if not rest:
-            low, high = (percent(end or 0.0) for end in (good.efficiency.low, good.efficiency.high))
+            low, high = (self._share(end or 0.0) for end in (good.efficiency.low, good.efficiency.high))
             return f"Use all {use}: on a quiet machine efficiency is {low} to {high} there{words}."
         if rest[0].verdict == "below":
-            most = percent(rest[0].efficiency.high or 0.0)
+            most = self._share(rest[0].efficiency.high or 0.0)
             return f"Use {use}: even on a quiet machine efficiency is at most {most} at {rest[0].k:,}{words}."
         if below := next((row.k for row in rest if row.verdict == "below"), None):
             return f"The bend lies between K = {good.k:,} and {below:,}: {others} at K = {listed}."
@@ -223,12 +223,15 @@ class SpeedupTable(Result):
         if self.rule == "marginal":
             gain = (bent.speedup.value - good.speedup.value) / (bent.k - good.k)
             return f"Use up to {use}: up to {bent.k:,} each added worker gains {gain:.2g} of speedup{shared}."
-        there = f"efficiency is {percent(bent.efficiency.value)} at {bent.k:,}{shared}{self._threshold_words()}"
+        there = f"efficiency is {self._share(bent.efficiency.value)} at {bent.k:,}{shared}{self._threshold_words()}"
         if self._between(good.k, bent.k):
             return f"Use {use} for now: {there}, and nothing between was measured."
         if good.k == self.baseline_k:
             return f"Use {use} until the bottleneck is fixed: {there}."
-        was = f"efficiency is {percent(good.efficiency.value)} there and {percent(bent.efficiency.value)} at {bent.k:,}"
+        was = (
+            f"efficiency is {self._share(good.efficiency.value)} there and {self._share(bent.efficiency.value)} at "
+            f"{bent.k:,}"
+        )
         up_to = "Efficiency holds up to" if is_load(self.k_unit) else "Use up to"
         return f"{up_to} {use}: {was}{shared}{self._threshold_words()}."
 
@@ -244,7 +247,11 @@ class SpeedupTable(Result):
         return "`scalecurve diagnose STUDY` says why it bends"
 
     def _threshold_words(self) -> str:
-        return f" (threshold {percent(self.threshold)})" if self.rule == "efficiency" else ""
+        return f" (threshold {limit_words(self.threshold)})" if self.rule == "efficiency" else ""
+
+    def _share(self, efficiency: float) -> str:
+        """An efficiency in percent, with the decimals that show on which side of the threshold it lies."""
+        return percent(efficiency, self.threshold if self.rule == "efficiency" else None)
 
     def _confidence(self, chance: float | None) -> str:
         """How sure the bend is, and which K it could be instead."""

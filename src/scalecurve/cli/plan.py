@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from scalecurve.cli.inputs import NUMBER
+from scalecurve.cli.inputs import NUMBER, flag_of, option
 from scalecurve.cli.output import (
     Output,
     Plot,
@@ -41,13 +41,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def plan_options(function: Function) -> Function:
     """An option for each setting of PlanRequest."""
     for field, about in reversed(list(settings().items())):
-        name = "--" + (about.option or field).replace("_", "-")
-        if about.kind is bool:
-            option = click.option(name, field, is_flag=True, help=about.meaning)
-        else:
-            kind = click.IntRange(min=1) if field == "top" else NUMBER if about.kind is float else about.kind
-            option = click.option(name, field, type=kind, metavar=about.metavar, help=about.meaning)
-        function = option(function)
+        flag = f"{flag_of(about.option or field)} {field}"
+        kind = click.IntRange(min=1) if field == "top" else NUMBER if about.kind is float else about.kind
+        function = option(flag, kind, about.meaning, metavar=about.metavar)(function)
     return function
 
 
@@ -117,19 +113,11 @@ def compared(
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @plan_options
 @plot_option
-@click.option("--export", type=click.Choice(EXPORTS), help="Write the layout as this framework's settings.")
-@click.option("--why-not", metavar="LAYOUT", help="Compare this layout with the best at one P.")
-@click.option("--against", metavar="CLUSTER", help="Compare with the same run on another cluster.")
-@click.option(
-    "--score",
-    is_flag=True,
-    help="Compare the planner with measured steps, one CSV or more (columns: docs/guide/planning-training.md).",
-)
-@click.option(
-    "--anchors",
-    metavar="N",
-    help="With --score: calibrate on N rows of each source first (seeded), or on the `smallest` P of each model.",
-)
+@option("--export", EXPORTS, "Write the layout as this framework's settings.")
+@option("--why-not", str, "Compare this layout with the best at one P.", metavar="LAYOUT")
+@option("--against", str, "Compare with the same run on another cluster.", metavar="CLUSTER")
+@option("--score", bool, "Compare the planner with measured steps, one CSV or more.")
+@option("--anchors", str, "With --score: calibrate on N rows of each source, or on its `smallest` P.", metavar="N")
 @init_option("FILE")
 @output_options
 def command(

@@ -80,6 +80,7 @@ from scalecurve.training.search.search import (
     smallest_replica,
 )
 from scalecurve.units import WorkersLike, format_count, format_interval, format_memory, format_seconds, seconds_alike
+from scalecurve.words import beside
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
@@ -230,8 +231,8 @@ class Plan(Result):
         if self.grown:
             last, fixed = self.rows[-1], self.strong[-1]
             return (
-                f"At {last.gpus:,} {unit} grow the model: {last.speedup:,.1f}x the useful work of "
-                f"{self.rows[0].gpus:,}; the fixed job {fixed.speedup:,.1f}x."
+                f"At {last.gpus:,} {unit} grow the model: {short_factor(last.speedup)} the useful work of "
+                f"{self.rows[0].gpus:,}; the fixed job {short_factor(fixed.speedup)}."
             )
         if self.better:
             size, free = format_count(row.outcome.tokens), self.better
@@ -296,7 +297,7 @@ class Plan(Result):
         gain, words = row.next_doubling, "A doubling there gives"
         if len(self.rows) == 1 and row.doubling is not None and row.doubling < PAYS:
             gain, words = row.doubling, "Doubling to it gives"
-        limit = "" if gain is None else f"{words} {gain:.2f}x the useful work (worth it from {PAYS:g}x)."
+        limit = "" if gain is None else f"{words} {beside(gain, PAYS, 2)}x the useful work (worth it from {PAYS:g}x)."
         return [limit, cap]
 
     @property
@@ -392,6 +393,11 @@ Writer = Callable[[PlanRow], "Cell | str | None"]
 def short_sentence(text: str) -> str:
     """At most 120 characters of a sentence."""
     return text if len(text) <= 120 else text[:117].rsplit(" ", 1)[0] + " ..."
+
+
+def short_factor(value: float) -> str:
+    """`8.2x`, `3,820x`: no more digits than are known."""
+    return f"{value:,.1f}x" if value < 100 else f"{float(f'{value:.3g}'):,.0f}x"
 
 
 def spent(row: PlanRow) -> str:
