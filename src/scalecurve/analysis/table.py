@@ -133,11 +133,9 @@ class SpeedupTable(Result):
         if is_load(self.k_unit):
             return answer_of_load(self)
         if self.bend is None:
-            use = (
-                f"{'Efficiency holds up to' if is_load(self.k_unit) else 'Use all'} {workers_text(last.k, self.k_unit)}"
-            )
+            use, share = workers_text(last.k, self.k_unit), self._share(last.efficiency.value)
             return Answer(
-                decision=f"{use}: efficiency is {self._share(last.efficiency.value)} there{self._threshold_words()}.",
+                decision=f"Use all {use}: efficiency is {share} there{self._threshold_words()}.",
                 confidence=self._confidence(self.no_bend),
                 reason=f"The speedup is {last.speedup.value:.4g}; no measured K is past the bend ({rule_words(self)})."
                 + self._baseline_words(),
@@ -232,8 +230,7 @@ class SpeedupTable(Result):
             f"efficiency is {self._share(good.efficiency.value)} there and {self._share(bent.efficiency.value)} at "
             f"{bent.k:,}"
         )
-        up_to = "Efficiency holds up to" if is_load(self.k_unit) else "Use up to"
-        return f"{up_to} {use}: {was}{shared}{self._threshold_words()}."
+        return f"Use up to {use}: {was}{shared}{self._threshold_words()}."
 
     @staticmethod
     def _between(good: int, bent: int) -> list[int]:
