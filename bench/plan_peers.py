@@ -17,7 +17,7 @@ import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,6 +28,7 @@ import training_left_out as left  # noqa: E402
 
 from scalecurve.training.answers.evaluation import TrainingJob  # noqa: E402
 from scalecurve.training.answers.score import by_configuration, score_rows  # noqa: E402
+from scalecurve.training.inputs.stack import Stack, stacks  # noqa: E402
 
 TABLES = ("sc21-t1", "sc21-t2", "korthikanti-t5", "vtrain-multi", "vtrain_single_node", "bloom_a100_sweep",
           "mpt-a100_80gb", "mpt-a100_40gb", "mpt-h100_80gb", "ultrascale_nanotron_h100", "nvidia_dgxc_benchmarking",
@@ -136,8 +137,10 @@ def compared(folder: Path, peers: dict[str, Peer]) -> list[dict[str, Any]]:
         if not any(row.source in TABLES for row in tables):
             continue
         _, record, _ = left.without_source(place)
+        usual = dict(stacks())
         left.forget_launch(source)
         scored = by_configuration(score_rows([row for row in tables if row.jobs], left.calibrations(record)))
+        cast("dict[str, Stack]", stacks()).update(usual)
         for table in sorted({one.row.source for one in scored} & set(TABLES)):
             for name, peer in peers.items():
                 pairs = []
