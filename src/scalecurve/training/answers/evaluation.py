@@ -182,6 +182,7 @@ class StepOutcome(JsonRecord):
     mfu: float
     hfu: float
     slopes: tuple[float, ...]  # of the logarithm of the step by each of DOUBTS
+    longer: float = 1.0  # times the step that the constants give: what own runs of like jobs took over it
 
     JSON = """
         gpus layout global_batch_sequences=layout.sequences global_batch_tokens=tokens
@@ -357,6 +358,7 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
                 mfu=mfu,
                 hfu=mfu * (4.0 / 3.0 if job.layout.recompute == "full" else 1.0),
                 slopes=tuple(map(float, slopes[:, column])),
+                longer=float(longer[column]),
             )
     return [outcomes[place] for place in range(len(jobs))]
 
