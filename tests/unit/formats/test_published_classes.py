@@ -108,14 +108,6 @@ def test_one_count_with_two_remarks_is_never_pooled(tmp_path: Path) -> None:
     assert "--accept" not in str(refusal.value)
 
 
-def test_a_count_with_a_remark_is_asked_about_and_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text('clients,tps\n1,10\n4,29\n"8, with admission control",14\n')
-    with pytest.raises(sc.InputError, match="--accept count-with-remark"):
-        sc.load(path)
-    assert sc.load(path, accept="count-with-remark").samples.distinct_k.tolist() == [1, 4]
-
-
 def test_times_of_years_are_asked_for_their_unit(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("threads,time\n1,44869891889\n2,24847953266\n4,13875652811\n")

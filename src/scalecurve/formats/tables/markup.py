@@ -18,7 +18,6 @@ from scalecurve.formats.headers import (
     WORDS,
     WORKER_NOUNS,
     in_english,
-    k_unit_of,
     parse_header,
     pattern,
     unit_of,
@@ -66,7 +65,7 @@ def marked_layout(source: Source, lines: Lines) -> TableLayout | None:
         return _julia_layout(source)
     if any("list-table" in line and "::" in line for _, line in lines):
         return _list_layout(source)
-    return _bar_layout(source, lines) or _label_layout(lines)
+    return _bar_layout(source, lines)
 
 
 def _grid_of(headers: Sequence[str], rows: Lines, split: Callable[[str], list[str]], mark: str) -> CellGrid:
@@ -291,40 +290,6 @@ def _html_layout(source: Source) -> TableLayout:
         remedy = "copy the table that is meant into a CSV or Markdown file"
         raise FormatError(Fault("this is HTML without a table", remedy=remedy))
     return _whole([NamedTable("", grid_of_rows(rows)) for rows in tables], "<")
-
-
-def _label_layout(lines: Lines) -> TableLayout | None:
-    """Lines such as `threads=4 elapsed=2.95s`, all with the same labels, one of them a worker count; None for others.
-
-    Lines without the first label are passed over, as a log has them; one that has it must have all the others.
-    """
-    first = next((i for i, (_, line) in enumerate(lines) if len(_labels(line)) > 1), None)
-    if first is None:
-        return None
-    names = tuple(_labels(lines[first][1]))
-    begins = re.compile(rf"(?<![\w./-]){re.escape(names[0])}\s*[=:]")
-    alike = sum(tuple(_labels(line)) == names for _, line in lines)
-    is_measured = any(value_meaning(name) or parse_header(name).statistic for name in names)
-    if alike < 2 or not any(map(k_unit_of, names)) or not is_measured:
-        return None
-
-    def values(line: str) -> list[str]:
-        own = _labels(line)
-        if begins.search(line) and tuple(own) != names:
-            hint = f"every line of a run needs {', '.join(names)}; delete the lines of runs that failed"
-            raise FormatError(Fault("a line has other labels", value=line[:80], remedy=hint))
-        return list(own.values()) if tuple(own) == names else []
-
-    return TableLayout("=", values, names, lines[first][0] - 1)
-
-
-def _labels(line: str) -> dict[str, str]:
-    """The labels of a line with their values; empty unless the whole line consists of them."""
-    return (
-        {}
-        if re.search(r"[^\s,;|]", pattern("markup.label").sub("", line))
-        else dict(pattern("markup.label").findall(line))
-    )
 
 
 @dataclass(frozen=True)

@@ -282,7 +282,7 @@ def _may_be_bare(work: TableWork, head: Header) -> bool:
 def _doubt_unit(work: TableWork, head: Header, meaning: ValueColumn | None, stated: bool) -> None:
     name, cells = work.name(work.chosen.value), work.view.numbers(work.chosen.value)
     quantity = work.options.quantity
-    if not stated and head.could_be_minutes and quantity is None and not _has_mean_beside(work):
+    if not stated and head.could_be_minutes and quantity is None:
         remedy = "write `minutes` or `minimum (s)` into the header, or say --unit min or --unit s"
         fault = Fault("`min` may mean minutes or the minimum", value=name, remedy=remedy)
         work.faults.append(fault)
@@ -294,11 +294,6 @@ def _doubt_unit(work: TableWork, head: Header, meaning: ValueColumn | None, stat
     if head.clock is not None and cells.unit is None:
         remedy = "write clock times such as 0:01:02 into the cells, or their unit into the header"
         work.faults.append(Fault("the header says clock times, and the cells hold none", value=name, remedy=remedy))
-
-
-def _has_mean_beside(work: TableWork) -> bool:
-    others = (i for i in range(work.view.width) if i != work.chosen.value)
-    return any(work.head(i).statistic is not None and not has_spread(work.head(i)) for i in others)
 
 
 def _said_of(work: TableWork, meaning: ValueColumn | None) -> ValueColumn | None:
@@ -404,7 +399,6 @@ def _columns(work: TableWork, meaning: Meaning, k: int | None) -> tuple[IntArray
     with np.errstate(invalid="ignore"):
         bad_k = ~((counts >= 1) & (counts <= MAX_K) & (counts == np.floor(counts))) & work.keep
         bad_value = ~((values >= SMALLEST_VALUE) & (values <= LARGEST_VALUE)) & work.keep
-    _leave_out_remarked(work, bad_k)
     bad_k, bad_value = _without_unmeasured(work, counts, bad_k & work.keep, bad_value & work.keep)
     _refuse_bad_cells(work, bad_k, bad_value, bool(numbers.bad.all()))
     if chosen.k is None and not k:
@@ -484,20 +478,6 @@ def _worker_counts(work: TableWork, k: int) -> FloatArray:
         remedy = "measure the parallel program at K = 1"
         work.findings.append(info("serial-row", text, remedy=remedy, column=work.name(k)))
     return numbers.values
-
-
-def _leave_out_remarked(work: TableWork, bad_k: Mask) -> None:
-    """Ask about counts with a remark behind a comma (8, with admission control); accepted, their rows are left out."""
-    cells = () if work.chosen.k is None else work.grid.columns[work.chosen.k]
-    bad = np.flatnonzero(bad_k).tolist()
-    remarked = [row for row in bad if pattern("observations.remarked").fullmatch(str(cells[row]).strip())]
-    if not remarked or len(remarked) < len(bad) or 2 * len(remarked) > work.grid.rows:
-        return
-    first = remarked[0]
-    text = f"{work.name(work.chosen.k or 0)} holds a count with a remark: accepted, such rows are left out"
-    work.doubt("count-with-remark", Fault(text, work.grid.where(first), str(cells[first]).strip()))
-    work.stop_if_asked()
-    work.keep[remarked] = False
 
 
 def _without_unmeasured(work: TableWork, counts: FloatArray, bad_k: Mask, bad_value: Mask) -> tuple[Mask, Mask]:
