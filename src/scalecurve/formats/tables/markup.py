@@ -25,7 +25,7 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.source import Source
-from scalecurve.formats.tables.cells import FAILED_MARK, CellGrid, parse_cell
+from scalecurve.formats.tables.cells import FAILED_MARK, THOUSANDS, CellGrid, parse_cell
 from scalecurve.formats.tables.structure import (
     BARS,
     COMPARED,
@@ -448,16 +448,17 @@ class _RunLog:
 def _facts(line: str) -> list[_Fact]:
     """The named numbers of a line, from left to right."""
     line = line[:1000]
-    facts, end = _facts_named_behind(line), 0
+    facts, end, is_opened = _facts_named_behind(line), 0, False
     for match in () if facts else pattern("markup.numeral").finditer(line):
         if match.start() < end:
             continue  # the spread of the number before it
         label = line[end : match.start()]
-        if facts and label.strip() in _UP_TO:  # 118 ms … 125 ms
+        if facts and (label.strip() in _UP_TO or (is_opened and label.strip() == ",")):  # 118 ms … 125 ms, [118, 125]
             facts, end = facts if parse_header(facts[-1].name).statistic else facts[:-1], match.end()
             continue
         if facts and parse_header(facts[-1].name).is_derived and not any(sign.isalpha() for sign in label):
             continue  # Speedup: 8.1 s / 4.2 s = 1.93
+        is_opened = label.rstrip().endswith("[")
         fact, end = _fact_at(line, label, match)
         facts += [fact] if fact.name else []
     return facts
@@ -474,7 +475,9 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
         return count
     cell, end, unit = match["value"], match.end(), match["unit"] or ""
     meaning = None if line[end : end + 1] == "=" else unit_of(unit)  # N=1024 threads=4
-    if meaning is None:
+    if meaning is None and unit in THOUSANDS and line[match.end("value")] == unit:  # 15.05M
+        cell, unit = f"{cell}{unit}", ""
+    elif meaning is None:
         end, unit = match.end("value"), ""
     name = _name_in(label)
     words = parse_header(name).words
