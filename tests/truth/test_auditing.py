@@ -208,3 +208,11 @@ def test_code_that_became_faster_at_some_k_has_lost_nothing_at_the_others(
     )
 
     assert np.mean((tests.estimate > tests.limit).any(axis=-1)) < 0.03
+
+
+@pytest.mark.parametrize(("clusters", "told"), [(1, False), (2, True)])
+def test_points_of_several_clusters_are_told_from_those_of_one(clusters: int, told: bool) -> None:
+    points = [{"k": k, "seconds": 100 / k + 3} for k in (1, 2, 4, 8)]
+    result = audit({"points": points, "environment": {"clusters": clusters}})
+
+    assert any("clusters" in finding.message for finding in result.violations) is told
