@@ -213,7 +213,7 @@ WAY_OUT = re.compile(
 
 def ways_out(arguments: list[str], message: str) -> list[str]:
     """The command that was typed with each option that the message offers, ready to be typed."""
-    offered = dict.fromkeys(WAY_OUT.findall(message))
+    offered = {pair: None for pair in WAY_OUT.findall(message) if pair[0] not in arguments}
     known = load_command(arguments[0]).params if arguments and arguments[0] in COMMANDS else ()
     if not {option for option, _ in offered} <= {name for parameter in known for name in parameter.opts}:
         return []

@@ -17,6 +17,7 @@ from scalecurve.laws import LAW_NAMES, amdahl, communication, every_law, straggl
 from scalecurve.laws import law as law_named
 from scalecurve.laws.contract import Law
 from scalecurve.units import WorkersLike, as_workers
+from scalecurve.words import limit_words, percent
 
 MOST_CASES = 100
 MOST_TABLES_SHOWN = 2
@@ -157,9 +158,8 @@ class LawTable(Result):
         if all(row.efficiency is not None for case in cases for row in case.rows) and cases[0].rows:
             ends = [max((r.k for r in case.rows if (r.efficiency or 0.0) >= WORTH_USING), default=1) for case in cases]
             shown = ", ".join(f"{end:,}" for end in ends) if len(ends) <= MOST_LISTED else f"{min(ends)} to {max(ends)}"
-            return (
-                f"Use up to K = {shown} (threshold {WORTH_USING:.0%}), in the order of the {len(cases)} parameter sets."
-            )
+            limit = limit_words(WORTH_USING)
+            return f"Use up to K = {shown} (threshold {limit}), in the order of the {len(cases)} parameter sets."
         first = [case.answers[0] for case in cases if case.answers]
         values = [answer.value for answer in first if isinstance(answer.value, int | float)]
         span = f"{first[0].label}: {min(values):g} to {max(values):g}" if values else cases[0].title
@@ -189,11 +189,14 @@ class LawTable(Result):
             return f"Each worker needs {work} units of work at K = {known[-1].k:,} to hold an efficiency of {hold}."
         kept = [row for row in known if (row.efficiency or 0.0) >= WORTH_USING]
         last = known[-1]
-        if kept and kept[-1] is not last:
-            after = known[known.index(kept[-1]) + 1]
+        if kept:
+            best, threshold = kept[-1], f"(threshold {limit_words(WORTH_USING)})"
+            reached = f"K = {best.k}: efficiency is {percent(best.efficiency or 0.0, WORTH_USING)} there"
+            if best is last:
+                return f"Use all workers up to {reached} {threshold}."
+            after = known[known.index(best) + 1]
             return (
-                f"Use up to K = {kept[-1].k}: efficiency is {kept[-1].efficiency:.0%} there and {after.efficiency:.0%} "
-                f"at K = {after.k} (threshold {WORTH_USING:.0%})."
+                f"Use up to {reached} and {percent(after.efficiency or 0.0, WORTH_USING)} at K = {after.k} {threshold}."
             )
         return f"At K = {last.k} the speedup is {last.speedup:.4g} and the efficiency {last.efficiency:.0%}."
 

@@ -230,6 +230,17 @@ class LatencySummary(Result):
             for item in self.percentiles
         ]
 
+    def _met(self, estimate: Estimate) -> str:
+        """`; 98 % stay within the SLO`, or on which side of it a percentile is, and whether that is sure."""
+        if self.slo is None:
+            return ""
+        if self.goodput is not None and self.record.throughput:
+            return f"; {percent(self.goodput / self.record.throughput)} stay within the SLO"
+        low, high = estimate.low, estimate.high
+        settled = low is None or high is None or not low <= self.slo < high
+        kept = "within" if estimate.value <= self.slo else "beyond"
+        return f", {kept if settled else f'probably {kept}'} the SLO of {format_seconds(self.slo)}"
+
     @property
     def answer(self) -> Answer:
         """The p99, or the highest percentile that the samples support, against the SLO."""
@@ -239,11 +250,7 @@ class LatencySummary(Result):
             return Answer(decision="Too few requests for any percentile.", next=more)
         item, estimate = next((pair for pair in sure if abs(pair[0].share - 0.99) < 1e-9), sure[-1])
         interval = estimate.ends and f"Between {format_seconds_range(*estimate.ends, ' and ')}."
-        good = self.goodput is not None and self.slo is not None and bool(self.record.throughput)
-        met = f"; {percent((self.goodput or 0) / (self.record.throughput or 1))} stay within the SLO" if good else ""
-        if self.slo is not None and not good:
-            kept = "within" if estimate.value <= self.slo else "beyond"
-            met = f", {kept} the SLO of {format_seconds(self.slo)}"
+        met = self._met(estimate)
         following = (
             "`scalecurve latency tails STUDY` says what fan-out makes of it"
             if self.slo is not None

@@ -43,7 +43,7 @@ from scalecurve.proposals.proposal import Proposal, ProposedRegime, read_proposa
 from scalecurve.proposals.questions import ProposalAnswer, answer_questions, price_proposal
 from scalecurve.study import Regime
 from scalecurve.units import format_seconds, format_seconds_range
-from scalecurve.words import percent, unit_words, workers_text
+from scalecurve.words import beside, limit_words, percent, unit_words, workers_text
 
 TONES: dict[ProposalVerdict, Tone] = {
     ProposalVerdict.HELPS: "good",
@@ -85,18 +85,19 @@ class Assessment(Result):
     def answer(self) -> Answer:
         """Whether to buy, by the verdict; where it cannot be told, what to measure first."""
         proposal = self.proposal
-        size, floor = workers_text(proposal.workers, proposal.k_unit), percent(proposal.floor)
+        size, floor = workers_text(proposal.workers, proposal.k_unit), limit_words(proposal.floor)
         judged = next((one for one in self.judgements if one.verdict is self.verdict), self.judgements[0])
         first = ", ".join(str(k) for k in sorted({k for one in self.judgements for k in one.measure})) or "1, 2, 4"
         part = f" under {judged.regime} scaling" if len(self.judgements) > 1 else ""
-        reached = f"{_efficiency_words(judged)}{part} (floor {floor})"
+        reached = f"{_efficiency_words(judged, proposal.floor)}{part} (floor {floor})"
         best = self.recommended.get(str(judged.regime)) or 0
         instead = f"; take {best:,} instead" if 0 < best < proposal.workers else ""
-        gain = "" if judged.gain is None else f", {judged.gain + 1:.2f}x the speed of {judged.today_k:,}"
+        gain = "" if judged.gain is None else f", {beside(judged.gain + 1, 1.0, 2)}x the speed of {judged.today_k:,}"
+        faster = "not faster" if judged.gain is not None and judged.gain <= 0 else "hardly faster"
         decision = {
             ProposalVerdict.HELPS: f"Buy {size}: {reached}.",
             ProposalVerdict.WASTEFUL: f"Do not buy {size} for this job: {reached}{instead}.",
-            ProposalVerdict.NO_HELP: f"Do not buy {size}: hardly faster{gain}{instead}.",
+            ProposalVerdict.NO_HELP: f"Do not buy {size}: {faster}{gain}{instead}.",
             ProposalVerdict.CANNOT_TELL: f"Cannot tell whether {size} help: measure K = {first} first.",
         }[self.verdict]
         inputs = {*INPUTS.values()} - {INPUTS["floor"]}  # what the floor decides the reason says
@@ -173,13 +174,13 @@ def _prediction_row(judgement: Judgement) -> list[Cell | str | None]:
     return [str(judgement.regime), _time_text(judgement), speedup, efficiency, gain, change, basis, verdict]
 
 
-def _efficiency_words(judgement: Judgement) -> str:
+def _efficiency_words(judgement: Judgement, floor: float) -> str:
     """`efficiency 82 %`, or its bound."""
     point = judgement.proposed
     if point is None:
         return "efficiency unknown"
     bound = "" if point.value is not None else "at least " if point.low is not None else "at most "
-    return f"efficiency {bound}{percent(point.value or point.low or point.high or 0.0)}"
+    return f"efficiency {bound}{percent(point.value or point.low or point.high or 0.0, floor)}"
 
 
 def _time_text(judgement: Judgement) -> str | None:
