@@ -191,6 +191,8 @@ def test_another_precision_at_another_k_is_another_job(tmp_path: Path) -> None:
 
     assert answer is not None
     assert answer.decision == "Do not believe it: the precision differs: fp32 at K = 1, fp16 at K = 4."
+    scores = said("gpus,precision,recall,time (s)\n1,0.91,0.8,800\n2,0.92,0.8,410\n4,0.9,0.8,220\n", tmp_path)
+    assert "baseline-differs" not in codes(scores)
 
 
 def test_the_shortest_and_the_longest_run_are_a_spread(tmp_path: Path) -> None:
