@@ -192,7 +192,8 @@ def _meaning(header: str, of_values: float) -> tuple[str, float] | None:
     bare += unit if unit.startswith("per_") else ""
     ratio, head = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE)), parse_header(header)
     name = next((own for own, pattern in COLUMNS.items() if re.fullmatch(pattern, bare.rstrip("_"))), ratio)
-    if name is None and head.statistic in ENDS and not head.says("rate"):
+    about_time = {*head.base} <= WORDS["time"] and not (head.other_unit or head.unknown_unit)
+    if name is None and head.statistic in ENDS and about_time:
         name = ENDS[head.statistic]
     elif name is None and head.unit is None and head.words and {*head.words} <= WORDS["work"] | SIZE_FILLERS:
         name = "work"

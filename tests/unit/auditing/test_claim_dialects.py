@@ -204,6 +204,16 @@ def test_the_shortest_and_the_longest_run_are_a_spread(tmp_path: Path) -> None:
     assert "runs differ by 97 % at K = 64" in result.answer.decision
 
 
+@pytest.mark.parametrize("head", ["max memory (GB)", "max load", "max (MB)", "std energy"])
+def test_the_largest_of_something_else_is_no_spread(tmp_path: Path, head: str) -> None:
+    (tmp_path / "table.csv").write_text(f"ranks,time (s),min time (s),{head}\n1,50,49,900\n8,7,6,100\n")
+
+    claim = load_claim(tmp_path / "table.csv")
+
+    assert isinstance(claim, Claim)
+    assert all(point.spread is None for point in claim.points)
+
+
 def test_slower_with_more_workers_is_said_although_nobody_can_check_it(tmp_path: Path) -> None:
     answer = said("threads,speedup\n1,1.0\n2,1.9\n4,3.6\n8,5.2\n16,5.0\n", tmp_path).answer
 
