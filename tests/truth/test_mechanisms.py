@@ -405,3 +405,8 @@ def test_the_fewest_servers_are_those_of_a_count_from_the_least(share: float) ->
         every = itertools.count(math.floor(rate) + 1)
         least = next(c for c in every if (queueing.mmc_response_tail(limit, rate, 1.0, c) or 0.0) <= 1 - share)
         assert queueing.servers_for(limit, share, rate, 1.0) == least
+
+
+def test_the_expected_largest_of_two_normal_draws() -> None:
+    """1/sqrt(pi) in closed form; Blom's formula is within 5 %, and one draw has mean 0."""
+    assert expected_largest(np.array([1.0, 2.0])) == pytest.approx([0.0, 1 / math.sqrt(math.pi)], rel=0.05)
