@@ -410,3 +410,16 @@ def test_the_fewest_servers_are_those_of_a_count_from_the_least(share: float) ->
 def test_the_expected_largest_of_two_normal_draws() -> None:
     """1/sqrt(pi) in closed form; Blom's formula is within 5 %, and one draw has mean 0."""
     assert expected_largest(np.array([1.0, 2.0])) == pytest.approx([0.0, 1 / math.sqrt(math.pi)], rel=0.05)
+
+
+def test_the_first_k_below_may_be_two() -> None:
+    """T(K)/T(1) = 1 + (K - 1): E(2) = 1/2 under fixed work of a worker, E(1) = 1."""
+    law_of_two = law("linear-cost")
+    first = next(k for k in range(1, 10) if law_of_two.efficiency(k, coherency=1.0) < 0.6)
+    [answer] = [
+        one
+        for one in law_table("linear-cost", None, coherency=1.0, below=0.6).cases[0].answers
+        if "first_k" in one.name
+    ]
+
+    assert answer.value == first == 2
