@@ -106,6 +106,10 @@ class Detection:
         pieces = (text[a:b].encode() for a, b in pairwise([0, *cuts, len(text)]))
         return [replace(self, source=Source(name, raw=piece)) for name, piece in zip(names, pieces, strict=True)]
 
+    def as_plain(self) -> Detection:
+        """The same file for the last reader of its kind, which takes any table or text."""
+        return replace(self, reader=READERS[self.kind][-1].load(), evidence="no marks of another format with a K")
+
     def read(self, options: ReadOptions) -> Any:
         """What the file holds; an error of the reader gets the name of the file."""
         try:

@@ -310,8 +310,21 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
     except Unclear as problem:
         if problem.offers:  # of a table, which has tried its own
             raise
+        if len(sources) == 1 and (plain := _read_plain(files[0], options)) is not None:
+            return assemble([plain], options).with_sentence()
         place = sources[0].name if len(sources) == 1 else commonpath([source.name for source in sources])
         raise with_offers(problem, readings, options, place) from None
+
+
+def _read_plain(detection: Detection, options: ReadOptions) -> FileReading | None:
+    """A report without K as a plain text, whose lines may say what the report does not; None where they do not."""
+    from scalecurve.formats.assembling import FileReading
+
+    plain = detection.as_plain()
+    try:
+        return FileReading(plain, plain.read(options))
+    except ScalecurveError:
+        return None
 
 
 def _read_reports(reports: Sequence[Detection], options: ReadOptions) -> tuple[list[FileReading], list[Fault]]:
