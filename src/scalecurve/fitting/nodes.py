@@ -18,6 +18,7 @@ CROSSING, WORST_ACROSS = 0.45, -0.45  # log performance lost at worst by leaving
 ACROSS = (0.55, 1.02)  # the power of the number of nodes by which performance grows, where no second node was measured
 MEASURED_ACROSS = 0.25  # to both sides of the power that was measured
 DOUBT_OF_NODES = 0.4  # how far the low end moves up to that of the nodes, which know why the curve was flat
+FULL_SHARE = 0.0  # more of it where the node is full
 FULL_NODE = 0.42  # the last slope below which a node begins to count as full
 NODES_SHARE = 0.5  # of the term of whole nodes in the point forecast
 NODES_ENOUGH = 3  # K at or beyond one full node that are extrapolated alone: the inside says little about the network
@@ -61,5 +62,5 @@ def across_nodes(k: Array, logs: Array, node: float, at: Array, ahead: Array, st
     low, high = start + least * steps, start + most * steps
     last = float((logs[-1] - logs[-2]) / np.log(k[-1] / k[-2]))
     flat = float(np.clip((FULL_NODE - last) / 0.3, 0.0, 1.0))
-    moved = np.where(at > edge, NODES_SHARE * ((low + high) / 2 - ahead), 0.0)
+    moved = np.where(at > edge, (NODES_SHARE + FULL_SHARE * flat) * ((low + high) / 2 - ahead), 0.0)
     return AcrossNodes(low, high, moved, start - CROSSING + WORST_ACROSS * steps, flat)
