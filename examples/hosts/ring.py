@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--floats", type=int, default=65536, help="length of the vector that is summed")
     parser.add_argument("--address", default="127.0.0.1", help="of a worker; {rank} or {rank_plus_one} is its number")
-    parser.add_argument("--port", type=int, default=41000)
+    parser.add_argument("--port", type=int, default=21000)
     options = parser.parse_args()
     rank, size = int(os.environ.get(probe.RANK) or 0), int(os.environ.get(probe.SIZE) or 1)
     share = options.quanta * (rank + 1) // size - options.quanta * rank // size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+MOST_DECIMALS = 5
 _PERCENT = re.compile(r"(--[\w-]+[ =]\S+)|(?<=\d)%(?!\w)")  # an option keeps what can be typed: --serial 5%
 
 
@@ -29,9 +30,21 @@ def share_text(share: float) -> str:
     return f"{percent:.1f} %" if abs(percent) < 9.95 else f"{percent:,.0f} %"
 
 
-def percent(share: float) -> str:
-    """A share as whole percent: `83 %`."""
-    return f"{100.0 * share:,.0f} %"
+def percent(share: float, limit: float | None = None) -> str:
+    """A share as whole percent: `83 %`; beside a limit, with the decimals that show on which side of it it lies."""
+    return f"{100.0 * share:,.0f} %" if limit is None else f"{beside(100.0 * share, 100.0 * limit)} %"
+
+
+def beside(value: float, limit: float, decimals: int = 0) -> str:
+    """A value with as many decimals as show whether it is below a limit: `69.8` beside 70, and not `70`."""
+    texts = [f"{value:,.{count}f}" for count in range(decimals, decimals + MOST_DECIMALS)]
+    below = value < limit
+    return next((text for text in texts if (float(text.replace(",", "")) < limit) == below), texts[-1])
+
+
+def limit_words(limit: float) -> str:
+    """A limit as it was stated, in percent: `70 %`, `72.5 %`."""
+    return f"{100.0 * limit:.6g} %"
 
 
 def chance_words(chance: float) -> str:

@@ -72,7 +72,6 @@ def test_every_step_runs_as_written(file: str, steps_of: Callable[[str], list[st
     assert len((tmp_path / "history.jsonl").read_text().splitlines()) == 2  # the first push and the second
     assert "<testsuite" in (tmp_path / "checks.xml").read_text()
     assert json.loads((tmp_path / "badge.json").read_text())["schemaVersion"] == 1
-    assert (tmp_path / "badge.svg").read_text().startswith("<svg")
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
 

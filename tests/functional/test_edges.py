@@ -149,7 +149,7 @@ def test_no_text_of_a_study_escapes_in_any_output(
         "table s.json --csv -o t.csv", "table s.json --plot t.svg -q", "audit s.json", "diagnose s.json",
         "check s.json --min-efficiency 0.9@2 --junit t.xml --annotations", "report s.json -o r.md",
         "report s.json -o r.tex", "report s.json -o r.html",
-        *(f"export s.json --to {name} -o e-{name}.txt" for name in ("bibtex", "openmetrics", "extra-p", "badge")),
+        *(f"export s.json --to {name} -o e-{name}.txt" for name in ("bibtex", "openmetrics", "extra-p", "shields")),
     ]  # fmt: skip
     for line in lines:
         assert run(line.split()) in (0, 1), (line, capsys.readouterr().err)

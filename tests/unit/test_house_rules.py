@@ -53,7 +53,7 @@ def _imported_by(statement: str) -> set[str]:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    heavy = {"numpy", "scipy", "pydantic", "matplotlib", "click", "rich"}
+    heavy = {"numpy", "scipy", "pydantic", "matplotlib", "click"}
 
     assert not _imported_by("import scalecurve") & heavy
     assert not _imported_by("from scalecurve.cli.main import app, run; run(['--help'])") & (heavy - {"click"})

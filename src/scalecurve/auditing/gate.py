@@ -46,7 +46,7 @@ from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Study
 from scalecurve.study.file import save
 from scalecurve.units import WorkersLike, as_workers, parse_share
-from scalecurve.words import short_name, unit_words
+from scalecurve.words import beside, short_name, unit_words
 
 FALSE_ALARM = 0.01
 DRIFT_ALARM = 0.0005  # per check; thirty checks in a row alarm falsely in less than 1 %
@@ -76,7 +76,9 @@ class FloorCheck(JsonRecord):
             reaches = ", which reaches below it" if self.passed and self.efficiency.low < self.floor else ""
             unsure = f" ({self.efficiency.low:.3f} to {self.efficiency.high:.3f}{reaches})"
         relation = "is at or above" if self.efficiency.value >= self.floor else "is below"
-        return f"E({self.k}) = {self.efficiency.value:.3f} {relation} the floor {self.floor:g}{unsure}"
+        return (
+            f"E({self.k}) = {beside(self.efficiency.value, self.floor, 3)} {relation} the floor {self.floor:g}{unsure}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
-from scalecurve.cli.inputs import NUMBER, Parsed, Reading, reading_options
-from scalecurve.cli.output import Output, SectionedCommand, emit, init_option, note, output_options, start_file
+from scalecurve.cli.inputs import NUMBER, Parsed, Reading, option, reading_options
+from scalecurve.cli.output import Output, SectionedCommand, emit, init_option, output_options, start_file
 from scalecurve.errors import InputError
 from scalecurve.units import parse_factor
 
 
 @click.command(cls=SectionedCommand)
 @click.argument("source", required=False)
-@click.option("--speedup", type=Parsed("speedup", parse_factor), help="A bare claim: the speedup ...")
-@click.option("--efficiency", type=NUMBER, help="... or the efficiency ...")
-@click.option("--workers", type=int, help="... on this many workers.")
-@click.option("--markdown", is_flag=True, help="Answer as Markdown, ready for a review.")
-@click.option("--badge", type=click.Path(path_type=Path), help="Also write an SVG badge with the verdict.")
+@option("--speedup", Parsed("speedup", parse_factor), "A bare claim: the speedup ...")
+@option("--efficiency", NUMBER, "... or the efficiency ...")
+@option("--workers", int, "... on this many workers.")
+@option("--markdown", bool, "Answer as Markdown, ready for a review.")
 @init_option("SOURCE")
 @reading_options
 @output_options
@@ -30,7 +28,6 @@ def command(
     workers: int | None,
     reading: Reading,
     markdown: bool,
-    badge: Path | None,
     init: bool,
     output: Output,
 ) -> int:
@@ -51,11 +48,6 @@ def command(
     claim = load_claim(source, workers=workers, speedup=speedup, efficiency=efficiency, options=options)
     result = audit(claim)
     emit(result, replace(output, format="md") if markdown else output)
-    if badge is not None:
-        from scalecurve.render.exports import write_badge
-
-        write_badge("scaling", result.verdict, badge)
-        note(f"badge written to {badge}", output)
     return 0 if result.publishable else 1
 
 

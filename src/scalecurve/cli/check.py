@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scalecurve.cli.inputs import WORKERS, Chosen, study_options
+from scalecurve.cli.inputs import WORKERS, Chosen, option, study_options
 from scalecurve.cli.output import Output, Plot, SectionedCommand, emit, emit_drawn, note, output_options, plot_option
 from scalecurve.errors import Fault, InputError, ScalecurveError, one_line
 
@@ -41,32 +41,23 @@ def report_errors(function: Callable[..., int]) -> Callable[..., int]:
 @click.command(cls=SectionedCommand)
 @report_errors
 @study_options
-@click.option("--against", type=click.Path(path_type=Path), help="An older study: fail where the new one is slower.")
-@click.option(
+@option("--against", Path, "An older study: fail where the new one is slower.")
+@option(
     "--baseline",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="As --against; the first check writes it. On another machine efficiencies are compared, not times.",
+    click.Path(path_type=Path, dir_okay=False),
+    "As --against; the first check writes it. Other machines: only E is compared.",
 )
-@click.option("--min-efficiency", multiple=True, metavar="E@K", help="Fail when E(K) is below E; may be repeated.")
-@click.option("--workers", type=WORKERS, help="Check these K only (default: every K that both studies have).")
-@click.option("--allow-mixed", is_flag=True, help="Compare with another machine or workload; leaves a finding.")
-@click.option("--junit", type=click.Path(path_type=Path), help="Also write the checks as JUnit XML.")
-@click.option(
-    "--history",
-    type=click.Path(path_type=Path),
-    help="Fail on drift along the earlier checks in this file, and append this one as a JSON line.",
-)
-@click.option(
-    "--gate",
-    type=click.Choice(["time", "efficiency", "both"]),
-    default="time",
-    show_default=True,
-    help="Fail on a loss of T(K), of E(K) (also where T(1) became faster), or of either.",
-)
-@click.option(
+@option("--min-efficiency", str, "Fail when E(K) is below E; may be repeated.", multiple=True, metavar="E@K")
+@option("--workers", WORKERS, "Check these K only (default: every K that both studies have).")
+@option("--allow-mixed", bool, "Compare with another machine or workload; leaves a finding.")
+@option("--junit", Path, "Also write the checks as JUnit XML.")
+@option("--history", Path, "Fail on drift along the earlier checks in this file, and append this one as a JSON line.")
+@option("--gate", ["time", "efficiency", "both"], "Fail on a loss of T(K), of E(K), or of either.", "time")
+@option(
     "--annotations/--no-annotations",
+    bool,
+    "Also print ::error lines (default: in GitHub's actions).",
     envvar="GITHUB_ACTIONS",
-    help="Also print ::error lines for GitHub (default: within its actions).",
 )
 @output_options
 def command(
@@ -110,7 +101,7 @@ def command(
 
 @click.command(cls=SectionedCommand)
 @click.argument("checks", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--name", help="Which study, where the file holds several.")
+@option("--name", str, "Which study, where the file holds several.")
 @plot_option
 @output_options
 def history(checks: Path, name: str | None, plot: Plot | None, output: Output) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import scalecurve as sc
-from scalecurve.cli.inputs import ParamType, Reading, curves_options, reading_options, studies_options
+from scalecurve.cli.inputs import ParamType, Reading, curves_options, option, reading_options, studies_options
 from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, print_out, without_commands
 from scalecurve.render.terminal import finding_text
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 @click.command("import", cls=SectionedCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @reading_options
-@click.option("--allow-mixed", is_flag=True, help="Join files of different machines; leaves a warning in the study.")
-@click.option("--explain", is_flag=True, help="Show what would be read and how, and write nothing.")
+@option("--allow-mixed", bool, "Join files of different machines; leaves a warning in the study.")
+@option("--explain", bool, "Show what would be read and how, and write nothing.")
 @output_options
 def import_(*, files: tuple[str, ...], reading: Reading, allow_mixed: bool, explain: bool, output: Output) -> None:
     """Make a study of other tools' results.
@@ -65,14 +65,12 @@ def list_formats(ctx: click.Context, param: click.Parameter, value: bool) -> Non
 
 @click.command(cls=SectionedCommand)
 @curves_options
-@click.option("--to", required=True, type=ExportFormat(), help="csv, json, parquet, markdown, latex ...; see --list.")
-@click.option(
-    "--list", is_flag=True, is_eager=True, expose_value=False, callback=list_formats, help="List the formats and stop."
-)
-@click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="Write to FILE instead of the terminal.")
+@option("--to", ExportFormat(), "csv, json, parquet, markdown, latex ...; see --list.", required=True)
+@option("--list", bool, "List the formats and stop.", is_eager=True, expose_value=False, callback=list_formats)
+@option("-o --output file", Path, "Write to FILE instead of the terminal.")
 def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
     """Write a study in another format: csv, json, parquet, markdown, latex, extra-p, extra-p-jsonl, r-usl, pyperf,
-    openmetrics, bibtex, github-summary, github-benchmark, shields, badge."""
+    openmetrics, bibtex, github-summary, github-benchmark, shields."""
     content = sc.export(study, to)
     for finding in study.findings:  # the file itself holds numbers only
         click.echo(without_commands(finding_text(finding)), err=True)
@@ -86,7 +84,7 @@ def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
 
 @click.command(cls=SectionedCommand)
 @studies_options("STUDIES...")
-@click.option("--allow-mixed", is_flag=True, help="Join different machines, versions or workloads; leaves a finding.")
+@option("--allow-mixed", bool, "Join different machines, versions or workloads; leaves a finding.")
 @output_options
 def merge(studies: list[Study], allow_mixed: bool, output: Output) -> None:
     """Join studies into one, every run kept; -o FILE.json writes the study file.

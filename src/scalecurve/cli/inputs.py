@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from scalecurve.errors import InputError
-from scalecurve.units import parse_level, parse_number, parse_numbers, parse_seconds, parse_share, parse_workers
+from scalecurve.units import (
+    parse_count,
+    parse_level,
+    parse_number,
+    parse_numbers,
+    parse_seconds,
+    parse_share,
+    parse_workers,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Chosen = Any  # options of a command as click parsed them: the keywords of its verb
@@ -45,11 +54,59 @@ WORKERS = Parsed("workers", parse_workers)
 SHARE = Parsed("share", parse_share)
 LEVEL = Parsed("level", parse_level)
 SECONDS = Parsed("duration", parse_seconds)
+COUNT = Parsed("count", parse_count)
+COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.split(",")))
+
+
+class SectionedOption(click.Option):
+    """An option under a heading of its own in --help."""
+
+    def __init__(self, *arguments: Any, section: str = "Options", **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.section = section
+
+
+def option(
+    flag: str, kind: Any = str, about: str | None = None, default: Any = None, **settings: Any
+) -> Callable[[Function], Function]:
+    """An option by its flag (and its name in the function, where that differs), what it takes (a list: one of these
+    words), its help and its default."""
+    if kind is bool:
+        settings["is_flag"] = True
+    else:
+        choices = click.Choice(kind) if isinstance(kind, list | tuple) else None
+        settings["type"] = choices or (click.Path(path_type=Path) if kind is Path else kind)
+        settings.setdefault("metavar", "FILE" if kind is Path else None)
+    if default is not None:
+        settings |= {"default": default, "show_default": kind is not bool}
+    return click.option(*flag.split(), cls=SectionedOption, help=about, **settings)
+
+
+def gathered(
+    name: str, options: Mapping[str, Callable[[Any], Any]], make: Callable[[dict[str, Any]], Any] = dict
+) -> Callable[[Function], Function]:
+    """Options by their names, which the command receives as one argument: what `make` makes of their values."""
+
+    def add(function: Function) -> Function:
+        @wraps(function)
+        def wrapped(**given: Any) -> Any:
+            return function(**{name: make({own: given.pop(own) for own in options})}, **given)
+
+        for decorate in reversed(list(options.values())):
+            wrapped = decorate(wrapped)
+        return wrapped  # type: ignore[return-value]  # takes what click passes, not what the command declares
+
+    return add
+
+
+def flag_of(name: str) -> str:
+    """`--k-column` of k_column."""
+    return f"--{name.replace('_', '-')}"
 
 
 def level_option(default: str) -> Callable[[Function], Function]:
     """The option --level, the confidence level of intervals: 0.95, 95 or 95%."""
-    return click.option("--level", type=LEVEL, default=default, show_default=True, help="Level of intervals.")
+    return option("--level", LEVEL, "Level of intervals.", default)
 
 
 READING = {  # the keywords of `scalecurve.load`; a test compares the two
@@ -69,30 +126,18 @@ READING = {  # the keywords of `scalecurve.load`; a test compares the two
     "melt": "Every column beside K is a curve of its own.",
     "accept": "Pass over a doubt by the code that a refusal names; may be said again.",
 }
-_FORMS: dict[str, dict[str, Any]] = {
-    **{name: {"type": int} for name in ("baseline_k", "node_size")},
-    **{name: {"type": str, "multiple": True} for name in ("ignore", "where", "accept")},
-    "melt": {"is_flag": True},
-}
+_KINDS: dict[str, Any] = {"baseline_k": int, "node_size": int, "melt": bool}
+_REPEATED = ("ignore", "where", "accept")
 
 
-class ReadingOption(click.Option):
-    section = "Reading the file"
+def _reading_option(name: str) -> Callable[[Function], Function]:
+    flag = f"{flag_of(name)}{' --k' if name == 'k_column' else ''} {name}"
+    more = {"section": "Reading the file", "multiple": name in _REPEATED}
+    return option(flag, _KINDS.get(name, str), READING[name], **more)
 
 
-def reading_options(function: Function) -> Function:
-    """Add the options that say how to read a file; the command receives them as one `reading`, keywords of `load`."""
-
-    @wraps(function)
-    def wrapped(**options: Any) -> Any:
-        reading = {name: options.pop(name) for name in READING}
-        return function(reading=reading, **options)
-
-    for name, meaning in reversed(READING.items()):
-        names = [f"--{name.replace('_', '-')}", *(["--k"] if name == "k_column" else [])]
-        form = _FORMS.get(name, {"type": str})
-        wrapped = click.option(*names, name, help=meaning, cls=ReadingOption, **form)(wrapped)
-    return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
+reading_options = gathered("reading", {name: _reading_option(name) for name in READING})
+"""The options that say how to read a file; the command receives them as one `reading`, keywords of `load`."""
 
 
 def studies_options(metavar: str, *, count: int = -1, sets: bool = False) -> Callable[[Function], Function]:

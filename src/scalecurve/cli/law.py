@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from scalecurve.cli.inputs import NUMBERS, SHARE, WORKERS, Chosen
+from scalecurve.cli.inputs import NUMBERS, SHARE, WORKERS, Chosen, flag_of, option
 from scalecurve.cli.output import (
     Output,
     Plot,
@@ -34,16 +34,15 @@ def command() -> None:
 
 def _common(function: Function) -> Function:
     """--workers, --plot and the output options."""
-    workers = click.option("--workers", type=WORKERS, default="1..512", show_default=True, help="Worker counts.")
+    workers = option("--workers", WORKERS, "Worker counts.", "1..512")
     return workers(plot_option(output_options(function)))
 
 
 @command.command()
-@click.option("--serial", type=SHARE, required=True, help="Serial part, replicated on every worker.")
-@click.option("--comm", type=SHARE, required=True, help="Communication coefficient c.")
-@click.option("--hold", type=SHARE, required=True, help="The efficiency to hold.")
-@click.option("--growth", default="log", show_default=True, help="How communication grows: log or linear.")
-@click.option("--serial-share", is_flag=True, help="The serial part is a share of the work, and grows with it.")
+@option("--serial", SHARE, "Serial part, replicated on every worker.", required=True)
+@option("--comm", SHARE, "Communication coefficient c.", required=True)
+@option("--hold", SHARE, "The efficiency to hold.", required=True)
+@option("--growth", str, "How communication grows: log or linear.", "log")
 @_common
 def isoefficiency(*, workers: Workers, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Find the work per worker w(K) that holds an efficiency."""
@@ -51,7 +50,7 @@ def isoefficiency(*, workers: Workers, plot: Plot | None, output: Output, **chos
 
 
 @command.command("karp-flatt")
-@click.option("--speedups", type=NUMBERS, required=True, help="Measured speedups, one for each of --workers.")
+@option("--speedups", NUMBERS, "Measured speedups, one for each of --workers.", required=True)
 @_common
 def karp_flatt(*, speedups: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
     """Find the serial share that would explain a measured speedup."""
@@ -67,35 +66,27 @@ def _law_command(law: Law) -> click.Command:
         emit_drawn(law_table(law.name, None if optimum else workers, **options), plot, output)
 
     callback.__doc__ = f"{law.question}  {law.formula}."
-    options = [click.option("--below", type=SHARE, help="Also give the smallest K with E below this.")]
+    options = [_parameter_option(law, parameter) for parameter in law.parameters]
+    options.append(option("--below", SHARE, "Also give the smallest K with E below this."))
     if f"{law.name}-weak" in LAW_NAMES:
-        options.append(click.option("--regime", help="strong, weak or both.", default="strong", show_default=True))
-    options += [click.option(*names, **settings) for names, settings in EXTRAS.get(law.name, ())]
-    for option in [*(parameter_option(law, parameter) for parameter in law.parameters), *options]:
-        callback = option(callback)
+        options.append(option("--regime", str, "strong, weak or both.", "strong"))
+    for add in [*options, *EXTRAS.get(law.name, ())]:
+        callback = add(callback)
     return click.command(law.name, cls=SectionedCommand)(_common(callback))
 
 
-def parameter_option(law: Law, parameter: Parameter) -> Callable[[Function], Function]:
+def _parameter_option(law: Law, parameter: Parameter) -> Callable[[Function], Function]:
     """`--serial 0.01,0.05`: one or several values."""
-    words = [f"--{parameter.name.replace('_', '-')}", *ALSO.get(parameter.name, ())]
-    settings: dict[str, Any] = {"required": law.name != "amdahl"}
-    if parameter.default is not None:
-        settings = {"default": f"{parameter.default:g}", "show_default": True}
-    return click.option(
-        *words, type=NUMBERS, help=f"{parameter.meaning[0].upper()}{parameter.meaning[1:]}.", **settings
-    )
+    also = " --serial" if parameter.name == "serial_scaled" else ""
+    default = None if parameter.default is None else f"{parameter.default:g}"
+    about = f"{parameter.meaning[0].upper()}{parameter.meaning[1:]}."
+    required = default is None and law.name != "amdahl"
+    return option(f"{flag_of(parameter.name)}{also}", NUMBERS, about, default, required=required)
 
 
-ALSO = {"serial_scaled": ["--serial"]}
-EXTRAS: dict[str, tuple[tuple[tuple[str, ...], dict[str, Any]], ...]] = {
-    "amdahl": (
-        (
-            ("--serial-for-efficiency",),
-            {"type": SHARE, "help": "Give the largest s that keeps E at or above this, by K."},
-        ),
-    ),
-    "logcomm": ((("--optimum",), {"is_flag": True, "help": "Give only the K with the smallest T, and its formula."}),),
+EXTRAS: dict[str, tuple[Callable[[Any], Any], ...]] = {
+    "amdahl": (option("--serial-for-efficiency", SHARE, "Give the largest s that keeps E at or above this, by K."),),
+    "logcomm": (option("--optimum", bool, "Give only the K with the smallest T, and its formula."),),
 }
 
 for row in every_law():

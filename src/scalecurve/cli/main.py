@@ -206,7 +206,8 @@ def explained(problem: BaseException, arguments: list[str]) -> tuple[str, int]:
 
 
 WAY_OUT = re.compile(
-    r"(--(?:regime|series|quantity|k-column|value-column|table|unit|accept|work-per-job)) ('[^']+'|[\w.-]+)"
+    r"(--(?:regime|series|quantity|k-column|value-column|table|unit|accept|work-per-job|deadline|budget))"
+    r" ('[^']+'|[\w.-]+)"
 )
 
 
@@ -219,7 +220,11 @@ def ways_out(arguments: list[str], message: str) -> list[str]:
     words = [word for word in arguments if word != "-"]
     if not offered or "--" in words or len(words) < len(arguments) or len({option for option, _ in offered}) > 1:
         return []  # standard input is used up; several options at once are no single way
-    return [f"{shlex.join(['scalecurve', *words])} {option} {value}" for option, value in list(offered)[:MOST_WAYS]]
+    commands = []
+    for option, value in list(offered)[:MOST_WAYS]:
+        at = words.index(option) if option in words else len(words)  # said again
+        commands.append(f"{shlex.join(['scalecurve', *words[:at], *words[at + 2 :]])} {option} {value}")
+    return commands
 
 
 def error_report(arguments: list[str]) -> str:

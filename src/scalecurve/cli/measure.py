@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from scalecurve.cli.output import Output, SectionedCommand, emit, init_option, note, output_options, start_file
+from scalecurve.cli.inputs import option
+from scalecurve.cli.output import (
+    Output,
+    SectionedCommand,
+    emit,
+    init_option,
+    note,
+    output_options,
+    show_progress,
+    start_file,
+)
 from scalecurve.document import Result
-from scalecurve.errors import ScalecurveError
+from scalecurve.errors import TYPED, ScalecurveError
 from scalecurve.findings import Severity
 from scalecurve.measurement.settings import SettingsOption, options, template
 from scalecurve.study import Study, StudySet
@@ -32,53 +44,36 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
         place[name] = value
 
 
-def _option_class(table: str) -> type[click.Option]:
-    """An option under the heading of its table."""
-    return type("MeasureOption", (click.Option,), {"section": SECTIONS.get(table, "Options")})
-
-
-def _click_option(option: SettingsOption) -> Any:
+def _click_option(setting: SettingsOption) -> Callable[[Any], Any]:
     """One flag; its text goes to the schema as it is, so that file, keywords and flags are parsed by the same rules."""
-    kind: Any = option.field.annotation
-    names = (str(option.flag), "__".join(option.path))
-    default = option.field.get_default()
-    help_text = option.text
+    kind: Any = setting.field.annotation
+    default, about = setting.field.get_default(), setting.text
     if isinstance(default, int) and not isinstance(default, bool) and default < 100:
-        help_text = f"{help_text.rstrip('.')} (default {default})."
-    shared: dict[str, Any] = {"help": help_text, "expose_value": False, "callback": _remember}
-    shared["cls"] = _option_class(option.path[0])
-    if kind is bool:
-        return click.option(*names, is_flag=True, **shared)
+        about = f"{about.rstrip('.')} (default {default})."
     words = next((get_args(part) for part in (kind, *get_args(kind)) if get_origin(part) is Literal), None)
-    choices = click.Choice(words) if words and get_origin(kind) is not tuple else None
-    several = option.flag in SEVERAL
-    return click.option(*names, type=choices, multiple=several, metavar=None if choices else option.metavar, **shared)
+    takes = bool if kind is bool else list(words) if words and get_origin(kind) is not tuple else str
+    more: dict[str, Any] = {"multiple": setting.flag in SEVERAL, "metavar": setting.metavar} if takes is str else {}
+    return _setting(f"{setting.flag} {'__'.join(setting.path)}", takes, about, setting.path[0], **more)
+
+
+def _setting(flag: str, kind: Any, about: str, table: str, **more: Any) -> Callable[[Any], Any]:
+    """An option of which the value goes to the settings."""
+    section = SECTIONS.get(table, "Options")
+    return option(flag, kind, about, section=section, expose_value=False, callback=_remember, **more)
+
+
+METRIC = "A further figure that the job prints, kept with every run; NAME:sum=PATTERN sums all matches."
+PROCESSES = "local: start K copies of the command."
 
 
 def _settings_options(function: Any) -> Any:
-    processes = click.option(
-        "--processes",
-        "launcher__mode",
-        cls=_option_class("launcher"),
-        flag_value="processes",
-        expose_value=False,
-        callback=_remember,
-        help="local: start K copies of the command.",
-    )
-    metric = click.option(
-        "--metric",
-        "metrics",
-        multiple=True,
-        metavar="NAME=PATTERN[:UNIT]",
-        expose_value=False,
-        callback=_remember,
-        help="A further figure that the job prints, kept with every run; NAME:sum=PATTERN for a sum of all matches.",
-    )
-    function = metric(function)
-    for option in reversed([option for option in options() if option.flag]):
-        if option.path == ("launcher", "threads_per_worker"):
-            function = processes(function)
-        function = _click_option(option)(function)
+    function = _setting("--metric metrics", str, METRIC, "", multiple=True, metavar="NAME=PATTERN[:UNIT]")(function)
+    for setting in reversed([setting for setting in options() if setting.flag]):
+        if setting.path == ("launcher", "threads_per_worker"):
+            function = _setting("--processes launcher__mode", None, PROCESSES, "launcher", flag_value="processes")(
+                function
+            )
+        function = _click_option(setting)(function)
     return function
 
 
@@ -97,11 +92,11 @@ def ending_of(study: Study | StudySet) -> Result:
 @click.command(cls=SectionedCommand, context_settings={"ignore_unknown_options": False})
 @click.argument("words", nargs=-1, metavar="[FILE.toml|STUDY.json] [-- COMMAND...]", type=click.UNPROCESSED)
 @_settings_options
-@click.option("--resume", is_flag=True, help="Continue an interrupted study; completed runs are kept.")
-@click.option("--force", "--fresh", "force", is_flag=True, help="Begin again: overwrite the file of -o.")
-@click.option("--submit", is_flag=True, help="Give all launches to the batch system as a chain of jobs, and return.")
-@click.option("--collect", is_flag=True, help="Read the submitted jobs of STUDY.json that have ended.")
-@click.option("--dry-run", is_flag=True, help="Show the runs, their order, wall time and cost; start nothing.")
+@option("--resume", bool, "Continue an interrupted study; completed runs are kept.")
+@option("--force --fresh force", bool, "Begin again: overwrite the file of -o.")
+@option("--submit", bool, "Give all launches to the batch system as a chain of jobs, and return.")
+@option("--collect", bool, "Read the submitted jobs of STUDY.json that have ended.")
+@option("--dry-run", bool, "Show the runs, their order, wall time and cost; start nothing.")
 @init_option("FILE.toml (default study.toml)")
 @output_options
 @click.pass_context
@@ -121,7 +116,7 @@ def command(
 
     Describe the job once: scalecurve measure --regime strong --workers 1,2,4 -o study.json -- ./solver {workers}
     """
-    endings = (".toml", ".json") if resume or collect else (".toml",)  # a study says itself how it was measured
+    endings = (".toml", ".json") if resume or collect or force else (".toml",)  # a study says how it was measured
     file = Path(words[0]) if words and words[0].endswith(endings) else None
     settings = {**context.meta.get(_VALUES, {}), "command": (words[1:] if file else words) or None}
     if init:
@@ -132,11 +127,10 @@ def command(
 
         emit(preview(file, resume=resume, force=force, **settings), replace(output, file=None))
         return 0
-    from scalecurve.cli.output import progress_display
     from scalecurve.measurement.sweep import measure
 
-    with progress_display(quiet=output.quiet) as listener:
-        study = measure(file, resume=resume, force=force, submit=submit, collect=collect, listener=listener, **settings)
+    listener = None if output.quiet else show_progress
+    study = measure(file, resume=resume, force=force, submit=submit, collect=collect, listener=listener, **settings)
     if isinstance(study, Study) and not len(study.samples):  # jobs in a queue; other studies without a time raise
         for finding in study.findings:
             note(f"{finding.message} -> {finding.remedy}", output)
@@ -146,6 +140,10 @@ def command(
 
 def tell(study: Study | StudySet, place: Path | None, output: Output) -> int:
     """Print what a measurement ends with and where it stands; the exit code."""
-    emit(study if output.format else ending_of(study), replace(output, file=None))
+    typed = TYPED.set((shlex.quote(str(place)) if place else None, TYPED.get()[1]))
+    try:
+        emit(study if output.format else ending_of(study), replace(output, file=None))
+    finally:
+        TYPED.reset(typed)
     note(f"{place} written; `scalecurve report {place} -o report.html` makes a page of it", output)
     return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))

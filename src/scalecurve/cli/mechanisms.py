@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from scalecurve import mechanisms
-from scalecurve.cli.inputs import NUMBER, NUMBERS, SECONDS, SHARE, WORKERS, Chosen, Parsed
+from scalecurve.cli.inputs import NUMBER, NUMBERS, SECONDS, SHARE, WORKERS, Chosen, Parsed, option
 from scalecurve.cli.output import (
     Output,
     Plot,
@@ -24,16 +24,14 @@ from scalecurve.cli.output import (
 from scalecurve.units import parse_bytes, parse_seconds
 
 BYTES = Parsed("size", parse_bytes)
+INTEGERS = Parsed("counts", lambda text: tuple(int(item) for item in text.split(",")))
 SIZES = Parsed("sizes", lambda text: tuple(int(parse_bytes(item)) for item in text.split(",")))
 Function = TypeVar("Function", bound=Callable[..., Any])
-COUNTS = Parsed("counts", lambda text: tuple(int(item) for item in text.split(",")))
 UNIT = Parsed("unit", lambda text: parse_seconds(f"1{text}"))
 FILES = click.argument("sources", metavar="FILES...", nargs=-1, required=True, type=click.Path(path_type=Path))
-RAW_UNIT = click.option("--unit", type=UNIT, help="Unit of raw values where the file does not say: ns, us, ms, s.")
-SLO = click.option("--slo", type=SECONDS, help="The latency to stay within, such as 100ms.")
-SLO_SHARE = click.option(
-    "--slo-share", type=SHARE, default="0.99", show_default=True, help="Share of requests within the SLO."
-)
+RAW_UNIT = option("--unit", UNIT, "Unit of raw values where the file does not say: ns, us, ms, s.")
+SLO = option("--slo", SECONDS, "The latency to stay within, such as 100ms.")
+SLO_SHARE = option("--slo-share", SHARE, "Share of requests within the SLO.", "0.99")
 
 
 @click.group(cls=SectionedGroup)
@@ -42,19 +40,17 @@ def collective() -> None:
 
 
 @collective.command("cost")
-@click.option("--op", "operation", default="allreduce", show_default=True, help="allreduce, allgather, alltoall ...")
-@click.option("--bytes", "vector", type=BYTES, required=True, help="The full vector, such as 350MB or 16MiB.")
-@click.option("--ranks", type=WORKERS, default="2..1024", show_default=True, help="Numbers of ranks.")
-@click.option("--network", required=True, help="ib400, nvlink+ib400 or typed 2us/400Gb/s.")
-@click.option("--per-node", type=click.IntRange(1), help="Ranks that share a node (default: the preset's).")
-@click.option("--adapters", type=click.IntRange(1), help="Network adapters of a node (default: one per rank).")
-@click.option("--gamma", type=NUMBER, default="0", help="Seconds per reduced byte (default 0).")
-@click.option("--algorithm", help="Only this algorithm (default: the fastest at each size).")
-@click.option("--per-step", is_flag=True, help="T(K) of a step that computes and then all-reduces; needs --compute.")
-@click.option("--compute", type=SECONDS, help="Compute time of the step on one worker, for --per-step.")
-@click.option(
-    "--regime", type=click.Choice(["strong", "weak"]), default="strong", show_default=True, help="What is held fixed."
-)
+@option("--op operation", str, "allreduce, allgather, alltoall ...", "allreduce")
+@option("--bytes vector", BYTES, "The full vector, such as 350MB or 16MiB.", required=True)
+@option("--ranks", WORKERS, "Numbers of ranks.", "2..1024")
+@option("--network", str, "ib400, nvlink+ib400 or typed 2us/400Gb/s.", required=True)
+@option("--per-node", click.IntRange(1), "Ranks that share a node (default: the preset's).")
+@option("--adapters", click.IntRange(1), "Network adapters of a node (default: one per rank).")
+@option("--gamma", NUMBER, "Seconds per reduced byte (default 0).", "0")
+@option("--algorithm", str, "Only this algorithm (default: the fastest at each size).")
+@option("--per-step", bool, "T(K) of a step that computes and then all-reduces; needs --compute.")
+@option("--compute", SECONDS, "Compute time of the step on one worker, for --per-step.")
+@option("--regime", ["strong", "weak"], "What is held fixed.", "strong")
 @plot_option
 @output_options
 def collective_cost(
@@ -79,11 +75,11 @@ def collective_cost(
 
 @collective.command("fit")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--op", "operation", help="Only this operation (needed for nccl-tests that do not name it).")
-@click.option("--ranks", type=click.IntRange(1), help="Ranks of the run, where the output does not say (OSU).")
-@click.option("--k-from", help=r"Ranks from each file's path by a pattern with one group, such as '_n(\d+)'.")
-@click.option("--nodes", type=click.IntRange(1), help="Nodes of the run, where the output does not say.")
-@click.option("--predict", type=WORKERS, help="Also predict the times of each size at these numbers of ranks.")
+@option("--op operation", str, "Only this operation (needed for nccl-tests that do not name it).")
+@option("--ranks", click.IntRange(1), "Ranks of the run, where the output does not say (OSU).")
+@option("--k-from", str, r"Ranks from each file's path by a pattern with one group, such as '_n(\d+)'.")
+@option("--nodes", click.IntRange(1), "Nodes of the run, where the output does not say.")
+@option("--predict", WORKERS, "Also predict the times of each size at these numbers of ranks.")
 @output_options
 def collective_fit(*, output: Output, **chosen: Chosen) -> None:
     """Fit latency and bandwidth to timings: OSU, IMB, nccl-tests, CSV or a saved sweep."""
@@ -91,13 +87,13 @@ def collective_fit(*, output: Output, **chosen: Chosen) -> None:
 
 
 @collective.command("measure")
-@click.option("--op", "operations", default="allreduce", show_default=True, help="Operations, comma-separated.")
-@click.option("--sizes", type=SIZES, default="64,1KiB,16KiB,64KiB,256KiB,1MiB,4MiB", show_default=True)
-@click.option("--ranks", type=WORKERS, default="2", show_default=True, help="Ranks to start: 2,4,8.")
-@click.option("--engine", type=click.Choice(["mpi", "torch"]), default="mpi", show_default=True)
-@click.option("--launch", help="Launch command with {k}, such as 'srun -n {k}' (default: mpirun or torchrun).")
-@click.option("--blocks", type=click.IntRange(3), default=7, show_default=True, help="Timed blocks at each size.")
-@click.option("--save", type=click.Path(path_type=Path), help="Also write the raw timings to this file.")
+@option("--op operations", str, "Operations, comma-separated.", "allreduce")
+@option("--sizes", SIZES, default="64,1KiB,16KiB,64KiB,256KiB,1MiB,4MiB")
+@option("--ranks", WORKERS, "Ranks to start: 2,4,8.", "2")
+@option("--engine", ["mpi", "torch"], default="mpi")
+@option("--launch", str, "Launch command with {k}, such as 'srun -n {k}' (default: mpirun or torchrun).")
+@option("--blocks", click.IntRange(3), "Timed blocks at each size.", 7)
+@option("--save", Path, "Also write the raw timings to this file.")
 @output_options
 def collective_measure(*, operations: str, save: Path | None, output: Output, **chosen: Chosen) -> None:
     """Time real collectives through mpi4py or torch.distributed and fit them."""
@@ -117,26 +113,21 @@ def roofline() -> None:
 
 def _machine(function: Function) -> Function:
     """--machine, --precision, --memory-level, --plot and the output options."""
-    machine = click.option(
+    machine = option(
         "--machine",
+        str,
+        "h100, mi300x ..., a .toml that describes one, or the JSON of roofline measure.",
         required=True,
-        help="An accelerator (h100, mi300x ...), a .toml that describes one, or the JSON of roofline measure.",
     )
-    precision = click.option("--precision", default="fp64", show_default=True, help="bf16, fp16, fp8, fp32 or fp64.")
+    precision = option("--precision", str, "bf16, fp16, fp8, fp32 or fp64.", "fp64")
     about = "The level that intensity is counted at: memory, l2 ..."
-    level = click.option("--memory-level", "level", default="memory", show_default=True, help=about)
+    level = option("--memory-level level", str, about, "memory")
     return machine(precision(level(plot_option(output_options(function)))))
 
 
 @roofline.command("measure")
-@click.option("--threads", type=WORKERS, default="1", show_default=True, help="Numbers of threads.")
-@click.option(
-    "--size",
-    type=click.IntRange(64, 32768),
-    default=1500,
-    show_default=True,
-    help="Rows and columns of the matrix product.",
-)
+@option("--threads", WORKERS, "Numbers of threads.", "1")
+@option("--size", click.IntRange(64, 32768), "Rows and columns of the matrix product.", 1500)
 @output_options
 def roofline_measure(*, threads: tuple[int, ...], size: int, output: Output) -> None:
     """Measure this machine's ceilings: BLAS peak and a triad that streams from memory."""
@@ -146,8 +137,8 @@ def roofline_measure(*, threads: tuple[int, ...], size: int, output: Output) -> 
 
 
 @roofline.command("place")
-@click.option("--kernel", "kernels", multiple=True, help="NAME:FLOPS:BYTES[:SECONDS], such as gemm:2e9:24e6:0.05.")
-@click.option("--file", "files", multiple=True, type=click.Path(path_type=Path), help="ncu --csv or likwid output.")
+@option("--kernel kernels", str, "NAME:FLOPS:BYTES[:SECONDS], such as gemm:2e9:24e6:0.05.", multiple=True)
+@option("--file files", Path, "ncu --csv or likwid output.", multiple=True)
 @_machine
 def roofline_place(*, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Place kernels typed by hand, or read from Nsight Compute and likwid."""
@@ -156,7 +147,7 @@ def roofline_place(*, plot: Plot | None, output: Output, **chosen: Chosen) -> No
 
 @click.command(cls=SectionedCommand)
 @click.argument("graph")
-@click.option("--workers", type=WORKERS, default="1..64", show_default=True, help="Numbers of workers P.")
+@option("--workers", WORKERS, "Numbers of workers P.", "1..64")
 @plot_option
 @output_options
 def workdepth(*, graph: str, workers: tuple[int, ...], plot: Plot | None, output: Output) -> None:
@@ -169,19 +160,13 @@ def workdepth(*, graph: str, workers: tuple[int, ...], plot: Plot | None, output
 
 
 @click.command(cls=SectionedCommand)
-@click.option("--distribution", default="lognorm:s=0.1", show_default=True, help="A scipy distribution: gamma:a=4 ...")
-@click.option("--samples", type=click.Path(path_type=Path), help="Your own step times instead: one number a line.")
-@click.option("--workers", type=WORKERS, default="1..1024", show_default=True, help="Worker counts.")
-@click.option(
-    "--steps",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="Steps of a run that has one barrier, at its end.",
-)
-@click.option("--backups", type=COUNTS, default="0,1,2,4,8", show_default=True, help="Backup workers at the largest K.")
-@click.option("--slow-share", type=SHARE, help="Share of workers that are always slow.")
-@click.option("--slow-factor", type=NUMBER, default="2", show_default=True, help="How many times slower they are.")
+@option("--distribution", str, "A scipy distribution: gamma:a=4 ...", "lognorm:s=0.1")
+@option("--samples", Path, "Your own step times instead: one number a line.")
+@option("--workers", WORKERS, "Worker counts.", "1..1024")
+@option("--steps", click.IntRange(1), "Steps of a run that has one barrier, at its end.", 100)
+@option("--backups", INTEGERS, "Backup workers at the largest K.", "0,1,2,4,8")
+@option("--slow-share", SHARE, "Share of workers that are always slow.")
+@option("--slow-factor", NUMBER, "How many times slower they are.", "2")
 @plot_option
 @output_options
 def straggler(*, distribution: str, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
@@ -204,10 +189,8 @@ def latency() -> None:
 @FILES
 @RAW_UNIT
 @SLO
-@click.option(
-    "--rate", type=NUMBER, help="Intended requests per second: adds the requests that a stalled client did not send."
-)
-@click.option("--merge", is_flag=True, help="Add the histograms of all files and tags.")
+@option("--rate", NUMBER, "Intended requests per second: adds the requests that a stalled client did not send.")
+@option("--merge", bool, "Add the histograms of all files and tags.")
 @output_options
 def latency_summary(*, output: Output, **chosen: Chosen) -> None:
     """Compute percentiles of .hlog, wrk, wrk2, hey, oha, k6, access logs or a column of latencies."""
@@ -217,12 +200,8 @@ def latency_summary(*, output: Output, **chosen: Chosen) -> None:
 @latency.command("tails")
 @FILES
 @RAW_UNIT
-@click.option(
-    "--fan-out", type=WORKERS, default="1,10,100,1000", show_default=True, help="Servers that one request waits for."
-)
-@click.option(
-    "--hedge-after", type=SHARE, default="0.95", show_default=True, help="Send a second request after this percentile."
-)
+@option("--fan-out", WORKERS, "Servers that one request waits for.", "1,10,100,1000")
+@option("--hedge-after", SHARE, "Send a second request after this percentile.", "0.95")
 @output_options
 def latency_tails(*, output: Output, **chosen: Chosen) -> None:
     """Say what p99 becomes at fan-out, and what hedging gains and costs."""
@@ -234,7 +213,7 @@ def latency_tails(*, output: Output, **chosen: Chosen) -> None:
 @RAW_UNIT
 @SLO
 @SLO_SHARE
-@click.option("--rates", type=NUMBERS, help="Replicas for these rates (default: the loads measured).")
+@option("--rates", NUMBERS, "Replicas for these rates (default: the loads measured).")
 @plot_option
 @output_options
 def latency_load(*, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
@@ -244,9 +223,9 @@ def latency_load(*, plot: Plot | None, output: Output, **chosen: Chosen) -> None
 
 @latency.command("measure")
 @click.argument("url")
-@click.option("--rates", type=NUMBERS, default="10,20,40", show_default=True, help="Requests per second, in turn.")
-@click.option("--seconds", type=SECONDS, default="10s", show_default=True, help="Duration of each rate.")
-@click.option("--timeout", type=SECONDS, default="10s", show_default=True, help="When a request counts as failed.")
+@option("--rates", NUMBERS, "Requests per second, in turn.", "10,20,40")
+@option("--seconds", SECONDS, "Duration of each rate.", "10s")
+@option("--timeout", SECONDS, "When a request counts as failed.", "10s")
 @SLO
 @SLO_SHARE
 @plot_option
@@ -259,9 +238,9 @@ def latency_measure(*, plot: Plot | None, output: Output, **chosen: Chosen) -> N
 
 
 @latency.command("replicas")
-@click.option("--rate", type=NUMBER, required=True, help="Requests per second.")
-@click.option("--service", type=SECONDS, required=True, help="Mean service time of one request on an idle replica.")
-@click.option("--slo", type=SECONDS, required=True, help="The latency to stay within, such as 100ms.")
+@option("--rate", NUMBER, "Requests per second.", required=True)
+@option("--service", SECONDS, "Mean service time of one request on an idle replica.", required=True)
+@option("--slo", SECONDS, "The latency to stay within, such as 100ms.", required=True)
 @SLO_SHARE
 @output_options
 def latency_replicas(*, output: Output, **chosen: Chosen) -> None:

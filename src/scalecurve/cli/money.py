@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from scalecurve.cli.inputs import (
+    COUNT,
     NUMBER,
     READING,
     SECONDS,
+    SHARE,
     WORKERS,
     Chosen,
     Parsed,
+    flag_of,
+    gathered,
     level_option,
     maybe_study_options,
+    option,
     study_options,
 )
 from scalecurve.cli.output import (
@@ -34,69 +38,61 @@ from scalecurve.cli.output import (
 )
 from scalecurve.cli.prices import MONEY, make_price, price_options
 from scalecurve.errors import Fault, InputError
-from scalecurve.laws import Law, every_law, parse_law
-from scalecurve.units import parse_count, parse_seconds, parse_share
+from scalecurve.laws import Law, Parameter, every_law, parse_law
 
 if TYPE_CHECKING:
     from scalecurve.planning.tariff import Money
     from scalecurve.study import Study
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-SHARE = Parsed("share", parse_share)
+SUBJECT = "Instead of a study"
+LAWS = every_law()
+PARAMETERS = {parameter.name: parameter for law in reversed(LAWS) for parameter in law.parameters}
 
 
-class SubjectOption(click.Option):
-    section = "Instead of a study"
+def _parameter_option(parameter: Parameter) -> Callable[[Function], Function]:
+    """`--serial`, with the laws that have it."""
+    of = ", ".join(law.name for law in LAWS for each in law.parameters if each.name == parameter.name)
+    about = f"{parameter.meaning[:1].upper()}{parameter.meaning[1:]} ({of})."
+    return option(flag_of(parameter.name), NUMBER, about, section=SUBJECT)
 
 
-def law_options(function: Function) -> Function:
-    """--law and the parameters of every law; the command receives them as one `law`, or None."""
-    add = partial(click.option, cls=SubjectOption)
-    laws = every_law()
-    known = {parameter.name: parameter for law in reversed(laws) for parameter in law.parameters}
+def _law(given: dict[str, Any]) -> tuple[Law, dict[str, float]] | None:
+    text = given.pop("law_text")
+    if text is not None:
+        return parse_law(text, **given)
+    if loose := [name for name, value in given.items() if value is not None]:
+        hint = "name the law: --law amdahl --serial 5%"
+        raise InputError([Fault("a parameter without its law", where=name, remedy=hint) for name in loose])
+    return None
 
-    @add("--law", "law_text", help="T(K) from a law: amdahl --serial 5%, or amdahl:serial=5%; see scalecurve law.")
-    @wraps(function)
-    def wrapped(*, law_text: str | None, **options: Any) -> Any:
-        stated = {name: options.pop(name) for name in known}
-        if law_text is None and (loose := [name for name, value in stated.items() if value is not None]):
-            hint = "name the law: --law amdahl --serial 5%"
-            raise InputError([Fault("a parameter without its law", where=name, remedy=hint) for name in loose])
-        return function(law=None if law_text is None else parse_law(law_text, **stated), **options)
 
-    for name, parameter in reversed(known.items()):
-        of = ", ".join(law.name for law in laws for each in law.parameters if each.name == name)
-        text = f"{parameter.meaning[:1].upper()}{parameter.meaning[1:]} ({of})."
-        wrapped = add(f"--{name.replace('_', '-')}", type=NUMBER, help=text)(wrapped)
-    return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
+ABOUT_LAW = "T(K) from a law: amdahl --serial 5%, or amdahl:serial=5%; see scalecurve law."
+law_options = gathered(
+    "law",
+    {"law_text": option("--law law_text", str, ABOUT_LAW, section=SUBJECT)}
+    | {name: _parameter_option(parameter) for name, parameter in PARAMETERS.items()},
+    _law,
+)
+"""--law and the parameters of every law; the command receives them as one `law`, or None."""
 
 
 @click.command(cls=SectionedCommand)
 @maybe_study_options
-@click.option(
-    "--plan", cls=SubjectOption, help="Price the rows of a training plan: the file of scalecurve plan --json, or -."
-)
+@option("--plan", str, "Price the rows of a training plan: the file of scalecurve plan --json, or -.", section=SUBJECT)
 @law_options
-@click.option(
-    "--workers", cls=SubjectOption, type=WORKERS, default="1..512", show_default=True, help="Worker counts of the law."
-)
-@click.option(
-    "--time-at-one", cls=SubjectOption, type=SECONDS, default="1h", show_default=True, help="T(1) of the law."
-)
+@option("--workers", WORKERS, "Worker counts of the law.", "1..512", section=SUBJECT)
+@option("--time-at-one", SECONDS, "T(1) of the law.", "1h", section=SUBJECT)
 @price_options
-@click.option("--jobs", type=int, default=1, show_default=True, help="How many results are needed.")
-@click.option("--fleet", type=int, help="Pack the jobs side by side into this many workers.")
-@click.option("--one-rental", is_flag=True, help="Keep the machines between jobs: pay set-up and minimum once.")
-@click.option("--deadline", type=SECONDS, help="Time within which all jobs must finish, such as 5h.")
-@click.option("--chance", type=SHARE, help="Meet the deadline with at least this probability.")
-@click.option("--budget", type=MONEY, help="Money for all jobs, such as 600 or 600EUR.")
-@click.option("--value-of-time", type=MONEY, help="What an hour of waiting costs.")
-@click.option("--at", type=WORKERS, help="Price these K: measured, interpolated or forecast.")
-@click.option(
-    "--work-per-job",
-    type=Parsed("count", parse_count),
-    help="Work of one result, such as 300B; needed where the study is a rate.",
-)
+@option("--jobs", int, "How many results are needed.", 1)
+@option("--fleet", int, "Pack the jobs side by side into this many workers.")
+@option("--one-rental", bool, "Keep the machines between jobs: pay set-up and minimum once.")
+@option("--deadline", SECONDS, "Time within which all jobs must finish, such as 5h.")
+@option("--chance", SHARE, "Meet the deadline with at least this probability.")
+@option("--budget", MONEY, "Money for all jobs, such as 600 or 600EUR.")
+@option("--value-of-time", MONEY, "What an hour of waiting costs.")
+@option("--at", WORKERS, "Price these K: measured, interpolated or forecast.")
+@option("--work-per-job", COUNT, "Work of one result, such as 300B; needed where the study is a rate.")
 @level_option("0.95")
 @plot_option
 @output_options
@@ -153,15 +149,11 @@ def read_plan(source: str) -> dict[str, Any]:
     from scalecurve.files import MAX_BYTES
     from scalecurve.study.file import parse_json, read_json
 
-    data = (
-        parse_json(sys.stdin.buffer.read(MAX_BYTES), subject="standard input")
-        if source == "-"
-        else read_json(Path(source))
-    )
+    typed = source == "-"
+    data = parse_json(sys.stdin.buffer.read(MAX_BYTES), subject="standard input") if typed else read_json(Path(source))
     if not isinstance(data, dict):
-        raise InputError(
-            Fault("not a training plan", remedy="give the output of scalecurve plan --json"), subject=source
-        )
+        remedy = "give the output of scalecurve plan --json"
+        raise InputError(Fault("not a training plan", remedy=remedy), subject=source)
     return data
 
 
@@ -174,11 +166,11 @@ def parse_pair(text: str) -> tuple[str, str]:
 
 @click.command("next", cls=SectionedCommand)
 @study_options
-@click.option("--budget", help="Machine time, as '8 gpu-hours' or '90 core-min' (default: unlimited).")
-@click.option("--target", type=int, help="The K whose forecast to narrow (default: 4 times the largest measured).")
-@click.option("--largest", type=int, help="The largest K that you can run.")
-@click.option("--separate", type=Parsed("laws", parse_pair), help="Separate two laws instead, as amdahl,logcomm.")
-@click.option("--run-seconds", type=Parsed("time", parse_seconds), help="Length of a run, for throughput studies.")
+@option("--budget", str, "Machine time, as '8 gpu-hours' or '90 core-min' (default: unlimited).")
+@option("--target", int, "The K whose forecast to narrow (default: 4 times the largest measured).")
+@option("--largest", int, "The largest K that you can run.")
+@option("--separate", Parsed("laws", parse_pair), "Separate two laws instead, as amdahl,logcomm.")
+@option("--run-seconds", SECONDS, "Length of a run, for throughput studies.")
 @output_options
 def next_command(study: Study, output: Output, **chosen: Chosen) -> None:
     """Say which K to measure next, and how often: the cheapest runs that narrow a forecast or separate two laws."""
@@ -190,13 +182,13 @@ def next_command(study: Study, output: Output, **chosen: Chosen) -> None:
 
 
 @click.command(cls=SectionedCommand)
-@click.option("--faster", type=NUMBER, required=True, help="r: how many times as fast the big machine is.")
-@click.option("--big-price", type=NUMBER, required=True, help="Price of the big machine, any currency and time.")
-@click.option("--small-price", type=NUMBER, required=True, help="Price of one small machine, same currency and time.")
+@option("--faster", NUMBER, "r: how many times as fast the big machine is.", required=True)
+@option("--big-price", NUMBER, "Price of the big machine, any currency and time.", required=True)
+@option("--small-price", NUMBER, "Price of one small machine, same currency and time.", required=True)
 @law_options
-@click.option("--study", help="E(K) as measured in a study; other --workers are forecast.")
-@click.option("--regime", help=READING["regime"])
-@click.option("--workers", type=WORKERS, help="Numbers of small machines (default: 1..64, or a study's own).")
+@option("--study", str, "E(K) as measured in a study; other --workers are forecast.")
+@option("--regime", str, READING["regime"])
+@option("--workers", WORKERS, "Numbers of small machines (default: 1..64, or a study's own).")
 @output_options
 def scaleup(
     *,
@@ -218,7 +210,7 @@ def scaleup(
 @click.command(cls=SectionedCommand)
 @click.argument("proposal", type=click.Path(path_type=Path), required=False)
 @init_option("PROPOSAL")
-@click.option("--gate", is_flag=True, help="Exit with 1 unless the verdict is 'helps'.")
+@option("--gate", bool, "Exit with 1 unless the verdict is 'helps'.")
 @output_options
 def assess(proposal: Path | None, init: bool, gate: bool, output: Output) -> int:
     """Answer seven questions about a scaling proposal with numbers, and say whether it helps and what decides it.

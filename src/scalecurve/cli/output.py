@@ -10,16 +10,15 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scalecurve.cli.inputs import NUMBER, READING
+from scalecurve.cli.inputs import NUMBER, READING, gathered, option
 from scalecurve.document import Result, safe_lines, spreadsheet_safe
 from scalecurve.errors import TYPED, Fault, InputError, one_line
 from scalecurve.files import keeping_inputs
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 STUDIES = ("study", "source", "studies", "sources")  # the arguments that name a study
 PATIENCE = 0.7  # seconds before a progress line appears
+RUNNING = 78  # characters of the line about the launch that runs
 
 
 @dataclass(frozen=True)
@@ -86,38 +86,40 @@ class SectionedGroup(click.Group):
     command_class = SectionedCommand
 
 
-class OutputOption(click.Option):
-    section = "Output"
+def _output(given: dict[str, Any]) -> Output:
+    if given["as_json"] and given["as_csv"]:
+        raise InputError("--json and --csv exclude one another; choose one")
+    if str(given["file"]) == ".":  # what an empty name becomes
+        raise InputError(Fault("-o names no file", remedy="give a name, such as -o answer.json"))
+    chosen = "json" if given["as_json"] else "csv" if given["as_csv"] else None
+    return Output(chosen, given["file"], given["quiet"], given["verbose"])
 
 
-class PlotOption(click.Option):
-    section = "Plot"
+def _under(section: str, rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """Options under one heading, by their names: the last word of the flag."""
+    return {row[0].split()[-1].lstrip("-").replace("-", "_"): option(*row, section=section) for row in rows}
 
 
-def output_options(function: Function) -> Function:
-    """Add --json, --csv, -o, --quiet and --verbose; the command receives them as one `output`."""
-    add, path = partial(click.option, cls=OutputOption), click.Path(path_type=Path)
-
-    @add("--json", "as_json", is_flag=True, help="Answer as JSON (stable; see docs/reference/json.md).")
-    @add("--csv", "as_csv", is_flag=True, help="Answer with the table as CSV.")
-    @add("-o", "--output", "file", type=path, metavar="FILE", help="Write to FILE: .json, .csv, .txt, .md or .html.")
-    @add("-q", "--quiet", is_flag=True, help="Print nothing on success.")
-    @add("--verbose", is_flag=True, help="Print everything, even if it is longer than the screen.")
-    @wraps(function)
-    def wrapped(*, as_json: bool, as_csv: bool, file: Path | None, quiet: bool, verbose: bool, **options: Any) -> Any:
-        if as_json and as_csv:
-            raise InputError("--json and --csv exclude one another; choose one")
-        if str(file) == ".":  # what an empty name becomes
-            raise InputError(Fault("-o names no file", remedy="give a name, such as -o answer.json"))
-        chosen = "json" if as_json else "csv" if as_csv else None
-        return function(output=Output(chosen, file, quiet, verbose), **options)
-
-    return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
+output_options = gathered(
+    "output",
+    _under(
+        "Output",
+        [
+            ("--json as_json", bool, "Answer as JSON (stable; see docs/reference/json.md)."),
+            ("--csv as_csv", bool, "Answer with the table as CSV."),
+            ("-o --output file", Path, "Write to FILE: .json, .csv, .txt, .md or .html."),
+            ("-q --quiet", bool, "Print nothing on success."),
+            ("--verbose", bool, "Print everything, even if it is longer than the screen."),
+        ],
+    ),
+    _output,
+)
+"""--json, --csv, -o, --quiet and --verbose; the command receives them as one `output`."""
 
 
 def init_option(place: str) -> Callable[[Function], Function]:
     """The option --init of every command that takes a file people write; `place` is the argument that names it."""
-    return click.option("--init", is_flag=True, help=f"Write a commented file to fill in, to {place}, and stop.")
+    return option("--init", bool, f"Write a commented file to fill in, to {place}, and stop.")
 
 
 def start_file(text: str, path: str | Path | None, output: Output, then: str) -> int:
@@ -132,39 +134,35 @@ def start_file(text: str, path: str | Path | None, output: Output, then: str) ->
     return 0
 
 
-def plot_option(function: Function) -> Function:
-    """Add --plot and how it looks; the command receives them as one `plot`, which is None without --plot."""
-
-    add, widths = partial(click.option, cls=PlotOption), click.Choice(["screen", "column", "page"])
-    about_width = "Width of a screen, or of a column (3.4 in) or page (7 in) of a paper."
-
-    @add("--plot", "path", type=click.Path(path_type=Path), metavar="FILE", help="Draw to a .svg, .png or .pdf file.")
-    @add("--width", "plot_width", type=widths, default="screen", help=about_width)
-    @add("--font-size", type=NUMBER, help="Font size in points (default 10, in a column 8).")
-    @add("--font", type=click.Choice(["sans", "serif"]), default="sans", help="Typeface.")
-    @add(
-        "--title",
-        "plot_title",
-        type=click.Choice(["usual", "none"]),
-        default="usual",
-        help="none: the caption says it.",
-    )
-    @add("--scale", type=click.Choice(["log", "linear"]), default="log", help="Of K, speedups, times and costs.")
-    @wraps(function)
-    def wrapped(*, path: Path | None, plot_width: str, plot_title: str, **options: Any) -> Any:
-        look = {name: options.pop(name) for name in ("font_size", "font", "scale")}
-        plot = None if path is None else Plot(path, {"width": plot_width, "title": plot_title, **look})
-        return function(plot=plot, **options)
-
-    return wrapped  # type: ignore[return-value]  # as output_options
-
-
 @dataclass(frozen=True)
 class Plot:
     """The file of a plot and its look."""
 
     path: Path
     look: dict[str, Any]
+
+
+def _plot(given: dict[str, Any]) -> Plot | None:
+    path = given.pop("plot_path")
+    return None if path is None else Plot(path, {name.removeprefix("plot_"): value for name, value in given.items()})
+
+
+plot_option = gathered(
+    "plot",
+    _under(
+        "Plot",
+        [
+            ("--plot plot_path", Path, "Draw to a .svg, .png or .pdf file."),
+            ("--width plot_width", ["screen", "column", "page"], "Of a screen, a column (3.4 in) or a page.", "screen"),
+            ("--font-size", NUMBER, "Font size in points (default 10, in a column 8)."),
+            ("--font", ["sans", "serif"], "Typeface.", "sans"),
+            ("--title plot_title", ["usual", "none"], "none: the caption says it.", "usual"),
+            ("--scale", ["log", "linear"], "Of K, speedups, times and costs.", "log"),
+        ],
+    ),
+    _plot,
+)
+"""--plot and how it looks; the command receives them as one `plot`, which is None without --plot."""
 
 
 def emit(result: Result, output: Output) -> None:
@@ -312,75 +310,31 @@ def to_csv(result: Result) -> str:
 
 @contextmanager
 def working(words: str, output: Output) -> Iterator[None]:
-    """Show on a terminal what takes long, with the seconds so far, once it has taken most of a second."""
+    """Say on a terminal what takes long, once it has taken most of a second; the line goes when the answer comes."""
     if output.quiet or not sys.stderr.isatty():
         yield
         return
-    from contextlib import ExitStack
-    from threading import Lock, Timer
+    from threading import Timer
 
-    display, lock = ExitStack(), Lock()
-
-    def show() -> None:
-        from rich.console import Console
-        from rich.progress import Progress as Bars
-        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        with lock:
-            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-            bars = display.enter_context(Bars(*columns, console=Console(stderr=True), transient=True))
-            bars.add_task(one_line(words), total=None)
-
-    timer = Timer(PATIENCE, show)
+    line = f"{one_line(words)} ..."
+    timer = Timer(PATIENCE, print, (line,), {"end": "\r", "file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
-        with lock:
-            display.close()
+        print(" " * len(line), end="\r", file=sys.stderr, flush=True)
 
 
-@contextmanager
-def progress_display(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """A listener that shows every launch: one moving line on a terminal, plain lines elsewhere."""
-    if quiet:
-        yield lambda _: None
-    elif sys.stderr.isatty():
-        with terminal_display() as listener:
-            yield listener
-    else:
-
-        def print_finished(progress: Progress) -> None:
-            if progress.run is not None:
-                print(without_commands(one_line(progress_line(progress))), file=sys.stderr, flush=True)
-
-        yield print_finished
-
-
-@contextmanager
-def terminal_display() -> Iterator[Callable[[Progress], None]]:
-    """A listener that moves a bar on the terminal and prints a line per finished launch above it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.completed:.0f}/{task.total:.0f}"), BarColumn(bar_width=24), TimeElapsedColumn())
-    with Bars(*columns, TextColumn("{task.description}"), console=console, refresh_per_second=2) as bars:
-        task = bars.add_task("starting", total=1)
-
-        def show(progress: Progress) -> None:
-            left = f", about {format_seconds(progress.remaining)} left" if progress.remaining else ""
-            load = f", load {progress.load:.1f}" if progress.load is not None else ""
-            done = progress.number - (progress.run is None)
-            description = f"{launch_name(progress)}{left}{load}"
-            bars.update(task, total=progress.total, completed=done, description=description)
-            if progress.run is not None:
-                console.print(one_line(progress_line(progress)), highlight=False, markup=False)
-
-        yield show
+def show_progress(progress: Progress) -> None:
+    """A line for every launch that has ended; on a terminal the one that runs stands below them until it ends."""
+    line = without_commands(one_line(progress_line(progress)))
+    line, end = (line, "\n") if progress.run is not None else (line[:RUNNING], "\r")
+    if sys.stderr.isatty():
+        print(line.ljust(RUNNING), end=end, file=sys.stderr, flush=True)
+    elif progress.run is not None:
+        print(line, file=sys.stderr, flush=True)
 
 
 def progress_line(progress: Progress) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from scalecurve.cli.inputs import NUMBER
+from scalecurve.cli.inputs import NUMBER, flag_of, option
 from scalecurve.cli.output import (
     Output,
     Plot,
@@ -26,7 +26,7 @@ from scalecurve.cli.output import (
 )
 from scalecurve.errors import Fault, InputError
 from scalecurve.render.terminal import finding_text
-from scalecurve.training.inputs.request import PlanRequest, plan_template, read_request
+from scalecurve.training.inputs.request import PlanRequest, plan_template, read_request, settings
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.comparisons import ClusterComparison, LayoutComparison
@@ -40,15 +40,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def plan_options(function: Function) -> Function:
     """An option for each setting of PlanRequest."""
-    for entry in reversed(fields(PlanRequest)):
-        about = entry.metadata
-        name = "--" + (about["option"] or entry.name).replace("_", "-")
-        if about["kind"] is bool:
-            option = click.option(name, entry.name, is_flag=True, help=about["meaning"])
-        else:
-            kind = click.IntRange(min=1) if entry.name == "top" else NUMBER if about["kind"] is float else about["kind"]
-            option = click.option(name, entry.name, type=kind, metavar=about["metavar"] or None, help=about["meaning"])
-        function = option(function)
+    for field, about in reversed(list(settings().items())):
+        flag = f"{flag_of(about.option or field)} {field}"
+        kind = click.IntRange(min=1) if field == "top" else NUMBER if about.kind is float else about.kind
+        function = option(flag, kind, about.meaning, metavar=about.metavar)(function)
     return function
 
 
@@ -104,12 +99,13 @@ def compared(
     """A layout beside the best of the plan, or the same run on another cluster."""
     from scalecurve.training.answers.comparisons import compare_clusters
     from scalecurve.training.answers.comparisons import why_not as compare_layout
-    from scalecurve.training.answers.plan import Plan, sweep
+    from scalecurve.training.answers.plan import Plan, command_of, sweep
 
     if not isinstance(answer, Plan):
         raise InputError(Fault("a comparison starts from a plan", remedy="leave out --layout and --explain"))
     if why_not is not None:
-        return compare_layout(answer, why_not)
+        further = command_of(request, layout=why_not, explain=answer.rows[0].gpus)
+        return compare_layout(answer, why_not, further)
     return compare_clusters(answer, sweep(replace(request, cluster=against or "")))
 
 
@@ -117,19 +113,11 @@ def compared(
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @plan_options
 @plot_option
-@click.option("--export", type=click.Choice(EXPORTS), help="Write the layout as this framework's settings.")
-@click.option("--why-not", metavar="LAYOUT", help="Compare this layout with the best at one P.")
-@click.option("--against", metavar="CLUSTER", help="Compare with the same run on another cluster.")
-@click.option(
-    "--score",
-    is_flag=True,
-    help="Compare the planner with measured steps, one CSV or more (columns: docs/guide/planning-training.md).",
-)
-@click.option(
-    "--anchors",
-    metavar="N",
-    help="With --score: calibrate on N rows of each source first (seeded), or on the `smallest` P of each model.",
-)
+@option("--export", EXPORTS, "Write the layout as this framework's settings.")
+@option("--why-not", str, "Compare this layout with the best at one P.", metavar="LAYOUT")
+@option("--against", str, "Compare with the same run on another cluster.", metavar="CLUSTER")
+@option("--score", bool, "Compare the planner with measured steps, one CSV or more.")
+@option("--anchors", str, "With --score: calibrate on N rows of each source, or on its `smallest` P.", metavar="N")
 @init_option("FILE")
 @output_options
 def command(

@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial, wraps
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-import click
-
-from scalecurve.cli.inputs import NUMBER, SECONDS, Parsed
+from scalecurve.cli.inputs import NUMBER, SECONDS, Parsed, flag_of, gathered, option
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.hardware.prices import find_offer, offer_findings
 from scalecurve.planning.tariff import Energy, Money, Reserved, Spot, Tariff, parse_money, same_currency
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
 MONEY = Parsed("money", parse_money)
 
 
-class PriceOption(click.Option):
-    section = "Price"
-
-
-price_option = partial(click.option, cls=PriceOption)
-_OPTIONS = (
-    price_option("--price", type=MONEY, help="Price of a worker-hour, such as 2.50 or 2.50EUR."),
-    price_option("--price-of", metavar="NAME@PROVIDER", help="Price from the dated catalog, such as h100@lambda."),
-    price_option("--per-node", is_flag=True, help="Prices are per node-hour; needs --node-size."),
-    price_option("--currency", help="ISO 4217 code where amounts do not carry one; never converted."),
-    price_option("--minimum-billing", type=SECONDS, help="Shortest time billed, such as 1h."),
-    price_option("--billing-step", type=SECONDS, help="Time is billed in whole steps of this length."),
-    price_option("--setup", type=SECONDS, help="Set-up time, billed with every rental."),
-    price_option("--spot-price", type=MONEY, help="Price of capacity that may be taken back."),
-    price_option("--interruptions", type=NUMBER, help="Interruptions per worker (or node) and hour, such as 0.05."),
-    price_option("--checkpoint-every", type=SECONDS, help="Time between checkpoints (default: none)."),
-    price_option("--checkpoint-time", type=SECONDS, help="Time to write one; alone, it sets the best interval."),
-    price_option("--restart", type=SECONDS, help="Time to restart after a loss (default: the set-up time)."),
-    price_option("--reserved", type=int, help="Workers (or nodes) that are reserved and paid for anyway."),
-    price_option("--reserved-price", type=MONEY, help="Price of a reserved worker (or node) and hour."),
-    price_option("--watts", type=NUMBER, help="Power of one worker in watts."),
-    price_option("--kwh-price", type=MONEY, help="Price of a kWh, added to the cost."),
-    price_option("--co2", type=NUMBER, help="Grams of CO2 per kWh."),
-    price_option("--pue", type=NUMBER, default="1", show_default=True, help="Building power over worker power."),
-)  # fmt: skip
-
-
+PRICE: dict[str, tuple[Any, str]] = {
+    "price": (MONEY, "Price of a worker-hour, such as 2.50 or 2.50EUR."),
+    "price_of": (str, "Price from the dated catalog, such as h100@lambda."),
+    "per_node": (bool, "Prices are per node-hour; needs --node-size."),
+    "currency": (str, "ISO 4217 code where amounts do not carry one; never converted."),
+    "minimum_billing": (SECONDS, "Shortest time billed, such as 1h."),
+    "billing_step": (SECONDS, "Time is billed in whole steps of this length."),
+    "setup": (SECONDS, "Set-up time, billed with every rental."),
+    "spot_price": (MONEY, "Price of capacity that may be taken back."),
+    "interruptions": (NUMBER, "Interruptions per worker (or node) and hour, such as 0.05."),
+    "checkpoint_every": (SECONDS, "Time between checkpoints (default: none)."),
+    "checkpoint_time": (SECONDS, "Time to write one; alone, it sets the best interval."),
+    "restart": (SECONDS, "Time to restart after a loss (default: the set-up time)."),
+    "reserved": (int, "Workers (or nodes) that are reserved and paid for anyway."),
+    "reserved_price": (MONEY, "Price of a reserved worker (or node) and hour."),
+    "watts": (NUMBER, "Power of one worker in watts."),
+    "kwh_price": (MONEY, "Price of a kWh, added to the cost."),
+    "co2": (NUMBER, "Grams of CO2 per kWh."),
+    "pue": (NUMBER, "Building power over worker power."),
+}
+DEFAULTS = {"pue": "1"}
+price_options = gathered(
+    "price",
+    {
+        name: option(flag_of(name), kind, about, DEFAULTS.get(name), section="Price")
+        for name, (kind, about) in PRICE.items()
+    },
+)
+"""The options of a price; the command receives them as one `price`, which `make_price` takes."""
 PARTNERS = (  # an option, the one it needs, and what to do where that is missing
     ("spot_price", "interruptions", "give both or neither"),
     ("interruptions", "spot_price", "give both or neither"),
@@ -55,21 +52,6 @@ PARTNERS = (  # an option, the one it needs, and what to do where that is missin
     ("kwh_price", "watts", "give the power of one worker"),
     ("co2", "watts", "give the power of one worker"),
 )
-
-
-def price_options(function: Function) -> Function:
-    """Add the options of a price; the command receives them as one `price`, which `make_price` takes."""
-    wrapped: Any = function
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    names = [parameter.name for parameter in wrapped.__click_params__ if isinstance(parameter, PriceOption)]
-
-    @wraps(wrapped)
-    def gathered(**options: Any) -> Any:
-        price = {name: options.pop(name) for name in names}
-        return function(price=price, **options)
-
-    return gathered  # type: ignore[return-value]
 
 
 def make_price(
@@ -89,7 +71,7 @@ def make_price(
     unit = same_currency(("price", hourly), *amounts.items(), *(others or {}).items(), currency=given["currency"])
     stated = {**given, "node_size": node_size}
     faults = [
-        Fault(f"{_option(name)} needs {_option(partner)}", remedy=remedy)
+        Fault(f"{flag_of(name)} needs {flag_of(partner)}", remedy=remedy)
         for name, partner, remedy in PARTNERS
         if stated[name] not in (None, False) and stated[partner] is None
     ]
@@ -127,7 +109,3 @@ def _conditions(given: Mapping[str, Any], money: Mapping[str, Any]) -> dict[str,
         if watts is None
         else Energy(watts=watts, per_kwh=money["kwh_price"], grams_co2_per_kwh=given["co2"], pue=given["pue"]),
     }
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 
 import scalecurve as sc
 from scalecurve.analysis.side_by_side import for_each_curve, side_by_side
-from scalecurve.cli.inputs import SHARE, WORKERS, Chosen, Parsed, curves_options, level_option, studies_options
+from scalecurve.cli.inputs import COUNTS, SHARE, WORKERS, Chosen, curves_options, level_option, option, studies_options
 from scalecurve.cli.output import (
     Output,
     Plot,
@@ -23,37 +24,28 @@ from scalecurve.cli.output import (
 from scalecurve.document import Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.study import Study, StudySet
-from scalecurve.units import parse_count
 
 if TYPE_CHECKING:
+    from scalecurve.analysis.table import SpeedupTable
     from scalecurve.formats.imported import Imported
-
-COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.split(",")))
 
 
 @click.command(cls=SectionedCommand)
 @curves_options
-@click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency at which a curve bends.")
+@option("--threshold", SHARE, "Efficiency at which a curve bends.", "0.7")
 @level_option("0.95")
-@click.option("--bend", default="efficiency", show_default=True, help="Rule of the bend: efficiency, marginal or knee.")
-@click.option("--karp-flatt", is_flag=True, help="Add the serial share that each row implies.")
-@click.option(
+@option("--bend", str, "Rule of the bend: efficiency, marginal or knee.", "efficiency")
+@option("--karp-flatt", bool, "Add the serial share that each row implies.")
+@option(
     "--statistic",
-    type=click.Choice(["mean", "median"]),
-    default="mean",
-    show_default=True,
-    help="T, S and E from means, or from medians, which rare slow runs do not move.",
+    ["mean", "median"],
+    "T, S and E from means, or from medians: rare slow runs do not move them.",
+    "mean",
 )
-@click.option("--simultaneous", is_flag=True, help="Intervals that hold for all K together.")
-@click.option(
-    "--interval",
-    type=click.Choice(["student", "normal"]),
-    default="student",
-    show_default=True,
-    help="Of T: Student's, or mean +- z std/sqrt(n), which holds too seldom for few runs.",
-)
-@click.option("--energy", is_flag=True, help="Joules to solution, where counted; also --quantity joules.")
-@click.option("--explain", "explain_columns", is_flag=True, help="Only show how each column was read.")
+@option("--simultaneous", bool, "Intervals that hold for all K together.")
+@option("--interval", ["student", "normal"], "Student's, or mean +- z std/sqrt(n): too narrow for few runs.", "student")
+@option("--energy", bool, "Joules to solution, where counted; also --quantity joules.")
+@option("--explain explain_columns", bool, "Only show how each column was read.")
 @plot_option
 @output_options
 def table(
@@ -72,17 +64,24 @@ def table(
 
         emit(for_each_curve(study, lambda one: tabulate_energy(one, level=level)), output)
         return
-    emit_drawn(for_each_curve(study, lambda one: sc.tabulate(one, level=level, **chosen)), plot, output)
+    emit_drawn(for_each_curve(study, lambda one: with_mfu(sc.tabulate(one, level=level, **chosen), one)), plot, output)
+
+
+def with_mfu(table: SpeedupTable, study: Study) -> SpeedupTable:
+    """The table with the MFU at each K, where the study is of a training job whose model and accelerator are named."""
+    if "tok" not in (study.unit or "").lower() and study.unit != "tps":
+        return table
+    from scalecurve.training.answers.measured import mfu_of_study
+
+    return replace(table, mfu=mfu_of_study(study, {row.k: row.mean.value for row in table.rows}))
 
 
 @click.command(cls=SectionedCommand)
 @curves_options
-@click.option("--law", multiple=True, help="Only this law; may be repeated.")
+@option("--law", str, "Only this law; may be repeated.", multiple=True)
 @level_option("0.95")
-@click.option(
-    "--hold", type=SHARE, multiple=True, help="Efficiency that isoefficiency holds (default 0.7); may be repeated."
-)
-@click.option("--each-curve", is_flag=True, help="Fit every curve by itself, also where the curves differ in size.")
+@option("--hold", SHARE, "Efficiency that isoefficiency holds (default 0.7); may be repeated.", multiple=True)
+@option("--each-curve", bool, "Fit every curve by itself, also where the curves differ in size.")
 @plot_option
 @output_options
 def fit(
@@ -113,20 +112,13 @@ def fit(
 
 @click.command(cls=SectionedCommand)
 @curves_options
-@click.option("--at", type=WORKERS, help="Worker counts, as 64,128 or 64..512 (default: 2 and 4 times the largest).")
-@click.option("--size", type=COUNTS, help="Problem sizes, where curves differ in size: predicts T(N, K).")
+@option("--at", WORKERS, "Worker counts, as 64,128 or 64..512 (default: 2 and 4 times the largest).")
+@option("--size", COUNTS, "Problem sizes, where curves differ in size: predicts T(N, K).")
 @level_option("0.9")
-@click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
-@click.option(
-    "--kind", type=click.Choice(["strong", "weak", "collective"]), help="Treat the study as this kind of curve."
-)
-@click.option("--cores", type=int, help="Cores that all workers share: more threads than cores gain nothing.")
-@click.option(
-    "--like",
-    multiple=True,
-    metavar="FILE",
-    help="A study of the same program at larger K, from another size, machine or version.",
-)
+@option("--extrapolate", bool, "Answer even beyond 16 times the largest measured K.")
+@option("--kind", ["strong", "weak", "collective"], "Treat the study as this kind of curve.")
+@option("--cores", int, "Cores that all workers share: more threads than cores gain nothing.")
+@option("--like", str, "A study of the same program at larger K.", multiple=True, metavar="FILE")
 @plot_option
 @output_options
 def forecast(
@@ -163,14 +155,12 @@ def forecast(
 
 @click.command(cls=SectionedCommand)
 @click.argument("study", required=False, type=click.Path(path_type=Path))
-@click.option("--workers", type=WORKERS, help="Worker counts, such as 4,16,64.")
-@click.option("--total", type=COUNTS, help="Total work: one number for all K, or one for each.")
-@click.option("--per-worker", type=COUNTS, help="Work per worker: one number, or one for each.")
-@click.option("--times", type=COUNTS, help="Seconds at each K; shows the speedup under each regime.")
-@click.option(
-    "--called", "--regime", "called", type=click.Choice(["strong", "weak"]), help="The regime that is claimed."
-)
-@click.option("--name", default="job", help="Name of the job.")
+@option("--workers", WORKERS, "Worker counts, such as 4,16,64.")
+@option("--total", COUNTS, "Total work: one number for all K, or one for each.")
+@option("--per-worker", COUNTS, "Work per worker: one number, or one for each.")
+@option("--times", COUNTS, "Seconds at each K; shows the speedup under each regime.")
+@option("--called --regime called", ["strong", "weak"], "The regime that is claimed.")
+@option("--name", str, "Name of the job.", "job")
 @output_options
 def regime(study: Path | None, output: Output, **chosen: Chosen) -> None:
     """Tell strong, weak and mixed scaling apart: which work is fixed, and which efficiency and plot apply.
@@ -183,12 +173,12 @@ def regime(study: Path | None, output: Output, **chosen: Chosen) -> None:
 
 @click.command(cls=SectionedCommand)
 @curves_options
-@click.option(
-    "--with",
-    "beside",
+@option(
+    "--with beside",
+    str,
+    "An advised measurement: spread, network or baseline (KIND, or the name of the file).",
     multiple=True,
     metavar="[KIND=]FILE",
-    help="An advised measurement: spread, network or baseline (KIND, or the name of the file).",
 )
 @output_options
 def diagnose(study: Study | StudySet, beside: tuple[str, ...], output: Output) -> None:
@@ -210,7 +200,7 @@ def diagnose(study: Study | StudySet, beside: tuple[str, ...], output: Output) -
 @click.command(cls=SectionedCommand)
 @studies_options("FIRST [SECOND ...]")
 @level_option("0.95")
-@click.option("--allow-mixed", is_flag=True, help="Compare other machines, versions or workloads; leaves a finding.")
+@option("--allow-mixed", bool, "Compare other machines, versions or workloads; leaves a finding.")
 @output_options
 def compare(studies: list[Study], level: float, allow_mixed: bool, output: Output) -> None:
     """Compare T and E of two studies at each K: the ratios SECOND over FIRST, with intervals.

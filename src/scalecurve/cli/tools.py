@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 import scalecurve as sc
-from scalecurve.cli.inputs import NUMBER, READING, SECONDS, SHARE, Chosen, studies_options
+from scalecurve.cli.inputs import NUMBER, READING, SECONDS, SHARE, Chosen, option, studies_options
 from scalecurve.cli.main import app, run
 from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, working
 
@@ -20,31 +20,19 @@ if TYPE_CHECKING:
 
 @click.command(cls=SectionedCommand)
 @studies_options("STUDY [STUDY ...]", sets=True)
-@click.option(
-    "-o",
-    "--output",
-    "file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    default="report.html",
-    show_default=True,
-    help="Write to FILE: .html, .md, .tex, .pdf, .svg or .png.",
+@option("-o --output file", Path, "Write to FILE: .html, .md, .tex, .pdf, .svg or .png.", "report.html", metavar="FILE")
+@option("--threshold", SHARE, "Efficiency at which the curve bends.", "0.7")
+@option("--price", NUMBER, "Dollars per worker-hour: adds what results cost.")
+@option("--proposal", Path, "A proposal file: adds its assessment.")
+@option("--history", Path, "Checks of `check --history`: adds T and E over the commits.")
+@option(
+    "--for purpose",
+    ["proposal", "paper", "buyer"],
+    "The section of a proposal, the methods of a paper, or one printable page.",
 )
-@click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency at which the curve bends.")
-@click.option("--price", type=NUMBER, help="Dollars per worker-hour: adds what results cost.")
-@click.option("--proposal", type=click.Path(path_type=Path), help="A proposal file: adds its assessment.")
-@click.option(
-    "--history", type=click.Path(path_type=Path), help="Checks of `check --history`: adds T and E over the commits."
-)
-@click.option(
-    "--for",
-    "purpose",
-    type=click.Choice(["proposal", "paper", "buyer"]),
-    help="The scaling section of a compute-time proposal, the methods of a paper, or one printable page.",
-)
-@click.option("--runs", type=int, help="With --for proposal: production runs, for the resources requested.")
-@click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of the printed page and the PDF.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
+@option("--runs", int, "With --for proposal: production runs, for the resources requested.")
+@option("--paper", ["a4", "letter"], "Of the printed page and the PDF.", "a4")
+@option("-q --quiet", bool, "Print nothing on success.")
 def report(studies: list[Study | StudySet], file: Path, quiet: bool, **chosen: Chosen) -> None:
     """Write one page, the answer first and its evidence below; two studies stand side by side.
 
@@ -82,15 +70,15 @@ def try_command(folder: Path) -> int:
 
 @click.command(cls=SectionedCommand)
 @click.argument("study", required=False, type=click.Path(path_type=Path))
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0: any host.")
-@click.option("--port", default=8777, show_default=True, help="Port; 0 takes a free one.")
-@click.option("--allow-host", multiple=True, help="A further host name to answer to.")
-@click.option("--regime", help=READING["regime"])
-@click.option("--open/--no-open", "show", default=True, help="Open the browser.")
-@click.option("--export", type=click.Path(path_type=Path), help="Write a page without a server, one .html.")
-@click.option("--lesson", is_flag=True, help="With --export: the lesson alone, one .html below 150 kB.")
-@click.option("--models", help="Models of the exported page, as llama3-8b,llama3-70b.")
-@click.option("--clusters", help="Clusters of the exported page, as h100-ib400,a100-ib200.")
+@option("--host", str, "Address to listen on; 0.0.0.0: any host.", "127.0.0.1")
+@option("--port", int, "Port; 0 takes a free one.", 8777)
+@option("--allow-host", str, "A further host name to answer to.", multiple=True)
+@option("--regime", str, READING["regime"])
+@option("--open/--no-open show", bool, "Open the browser.", True)
+@option("--export", Path, "Write a page without a server, one .html.")
+@option("--lesson", bool, "With --export: the lesson alone, one .html below 150 kB.")
+@option("--models", str, "Models of the exported page, as llama3-8b,llama3-70b.")
+@option("--clusters", str, "Clusters of the exported page, as h100-ib400,a100-ib200.")
 def explore(
     study: Path | None,
     host: str,
@@ -112,8 +100,8 @@ def explore(
         from scalecurve.explorer import export as pages
 
         def progress(done: int, count: int) -> None:
-            if done % 16 == 0 or done == count:
-                click.echo(f"planned {done} of {count}", err=True)
+            if done % 100 == 0 or done == count:
+                click.echo(f"answered {done} of {count}", err=True)
 
         if lesson:
             page = pages.lesson()
@@ -140,7 +128,7 @@ def explore(
 
 
 @click.command(cls=SectionedCommand)
-@click.option("--noise-time", type=SECONDS, default="2s", show_default=True, help="Time to measure the noise floor.")
+@option("--noise-time", SECONDS, "Time to measure the noise floor.", "2s")
 @output_options
 def doctor(noise_time: float, output: Output) -> None:
     """List what this machine can measure: usable launchers (with the missing piece named) and the noise floor."""

@@ -245,7 +245,8 @@ def _study_verdict(source: StudyLike, called: str | None) -> RegimeVerdict:
     is_table = isinstance(source, str | Path) and study.provenance.tool == PLAIN_TABLE
     work = _work_in_runs(study) if not is_table else {} if piped else _work_in_table(str(source))
     if not work:
-        remedy = "give --total or --per-worker, add a column named work or batch, or count it"
+        file = source if isinstance(source, str | Path) else "study.json"
+        remedy = f"say it: `scalecurve regime {file} --total 50000`, or --per-worker, or a column named work or batch"
         raise InputError(Fault("the study does not say how much work each K did", remedy=remedy), subject=study.name)
     timed = not study.quantity.higher_is_better
     times = {k: float(values.mean()) for k, values in study.samples.by_k().items()} if timed else {}

@@ -6,14 +6,17 @@ with its whole analysis; sliders move over what was computed, so that every numb
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import hashlib
 import html
 import itertools
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -22,6 +25,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.explorer.formulas import laws_script
+from scalecurve.explorer.pool import Pool
 from scalecurve.explorer.questions.data import page_study
 from scalecurve.explorer.questions.question import Nothing
 from scalecurve.explorer.questions.training import choices
@@ -35,6 +39,8 @@ from scalecurve.training.inputs.transformer import model_preset
 
 MODELS = ("llama3-70b", "llama3-8b")
 CLUSTERS = ("h100-ib400",)
+BROKEN = 500  # the HTTP status from which a question was not answered
+LONGEST = 600.0  # seconds of one answer of a page that is written
 HIGHEST = 100_000  # pixels of the page in a notebook
 BATCHES = tuple(float(mega << 20) for mega in (1, 4, 16, 64))  # tokens
 LONGEST_SEQ = 8192
@@ -68,6 +74,7 @@ PAGE = """<!doctype html>
 POLICY = "default-src 'none'; script-src {script}; style-src {style}; img-src data: blob:"
 
 Progress = Callable[[int, int], None]
+Asked = tuple[str, str, dict[str, Any]]  # the key in the page, the question, and its body
 
 
 @dataclass(frozen=True)
@@ -111,15 +118,15 @@ def explore(
     for cluster in clusters:
         read_cluster(cluster)
     start, cases = {}, _answered("data/cases", {})["cases"]
+    usual = {"model": names[0], "cluster": clusters[0], "batch_tokens": BATCHES[len(BATCHES) // 2]}
     if study is not None:
         start = {"data": page_study(study, regime)}
         cases = [start["data"] | {"label": f"{start['data']['name']}: the study of this page"}, *cases]
-    answers = _planned(names, clusters, progress) | {key: answer for case in cases for key, answer in _analysed(case)}
-    answers |= dict(_collectives())
+    parts = (asked for case in cases for asked in _parts(case))
+    answers = _all_answered([*_plans(names, clusters), *parts, *_collectives()], progress)
     limited = {"models": names, "clusters": list(clusters), "batches": list(BATCHES), "frozen": list(FROZEN)}
     everything = {"choices": choices(Nothing()) | limited, "cases": cases, "answers": answers}
     packed = gzip.compress(json.dumps(everything, separators=(",", ":"), default=str).encode(), 9, mtime=0)
-    usual = {"model": names[0], "cluster": clusters[0], "batch_tokens": BATCHES[len(BATCHES) // 2]}
     carried = {"few": FEW, "start": start, "defaults": {"training": usual}, "packed": base64.b64encode(packed).decode()}
     return ExplorerPage(_single_page(carried), height)
 
@@ -129,36 +136,54 @@ def lesson() -> ExplorerPage:
     return ExplorerPage(_single_page({"start": {}, "defaults": {}}, "lesson.js"))
 
 
-def _planned(models: Sequence[str], clusters: Sequence[str], progress: Progress | None) -> dict[str, Any]:
-    """The planner's answer to every setting of the training view that the page can be asked, by its key there."""
-    answers = {}
-    settings = list(itertools.product(models, clusters, BATCHES, (False, True)))
-    for done, (model, cluster, batch, weak) in enumerate(settings, start=1):
+def _plans(models: Sequence[str], clusters: Sequence[str]) -> Iterator[Asked]:
+    """Every setting of the training view that the page can be asked."""
+    for model, cluster, batch, weak in itertools.product(models, clusters, BATCHES, (True, False)):
         seq = min(model_preset(model).seq, LONGEST_SEQ)
         request = {"model": model, "cluster": cluster, "batch_tokens": batch, "seq": seq, "weak": weak}
-        key = f"training {model} {cluster} {batch:.0f} {'weak' if weak else 'strong'}"
-        answers[key] = _answered("training", request)
-        if progress is not None:
-            progress(done, len(settings))
-    return answers
+        yield f"training {model} {cluster} {batch:.0f} {'weak' if weak else 'strong'}", "training", request
 
 
-def _analysed(case: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every part of the analysis of every curve of a case, with its key in the page."""
+def _parts(case: dict[str, Any]) -> Iterator[Asked]:
+    """Every part of the analysis of every curve of a case."""
     body = {name: case[name] for name in ("text", "name", "regime")}
     curves = _answered("data/table", body).get("curves") or {"names": [""]}
     for curve, part in itertools.product(curves["names"], DATA_PARTS):
-        yield f"data/{part} {case['name']} {curve}", _answered(f"data/{part}", body | {"series": curve})
+        yield f"data/{part} {case['name']} {curve}", f"data/{part}", body | {"series": curve}
 
 
-def _collectives() -> Iterator[tuple[str, Any]]:
-    """Every collective of the page, with its key there."""
+def _collectives() -> Iterator[Asked]:
+    """Every collective of the page."""
     for operation, network, ranks, size in itertools.product(Operation, *FEW.values()):
         request = {"operation": operation, "network": network, "ranks": ranks, "bytes": size}
-        yield (
-            f"mechanisms/collectives {operation} {network} {ranks} {size}",
-            _answered("mechanisms/collectives", request),
-        )
+        yield f"mechanisms/collectives {operation} {network} {ranks} {size}", "mechanisms/collectives", request
+
+
+def _all_answered(asked: Sequence[Asked], progress: Progress | None) -> dict[str, Any]:
+    """The answers by their keys in the page, from as many of the server's processes as this machine has cores."""
+    done = 0
+
+    async def answered(pool: Pool, question: str, body: dict[str, Any]) -> Any:
+        nonlocal done
+        status, content = await pool.ask(question, json.dumps(body).encode())
+        data = json.loads(content)
+        if status >= BROKEN:  # no answer and no refusal
+            raise InputError(Fault("the page cannot be written", value=question, remedy=data["error"]))
+        done += 1
+        if progress is not None:
+            progress(done, len(asked))
+        return data
+
+    async def all_of_them() -> list[Any]:
+        pool = Pool(size=os.cpu_count() or 1, compute_seconds=LONGEST, wait_seconds=LONGEST)
+        try:
+            return await asyncio.gather(*(answered(pool, question, body) for _, question, body in asked))
+        finally:
+            await pool.stop()
+
+    with ThreadPoolExecutor(1) as thread:  # a notebook has a loop of its own
+        answers = thread.submit(asyncio.run, all_of_them()).result()
+    return {key: content for (key, _, _), content in zip(asked, answers, strict=True)}
 
 
 def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:

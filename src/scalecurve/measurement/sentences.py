@@ -16,11 +16,11 @@ _WORDS = {"seconds": format_seconds, "count": format_count}
 
 
 class Sentence(string.Formatter):
-    """`{T:seconds}` is a duration, `{work:count}` a count, a list its parts with commas, a table `K = 1 2.5 s, ...`."""
+    """`{T:seconds}` is a duration, `{work:count}` a count, a list its parts, a table `2.5 s at K = 1, ...`."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, dict):
-            return ", ".join(f"K = {k} {self.format_field(own, format_spec)}" for k, own in value.items())
+            return ", ".join(f"{self.format_field(own, format_spec)} at K = {k}" for k, own in value.items())
         if isinstance(value, Iterable) and not isinstance(value, str):
             return ", ".join(self.format_field(own, format_spec) for own in value)
         return _WORDS[format_spec](value) if format_spec in _WORDS else format(value, format_spec)

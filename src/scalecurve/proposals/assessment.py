@@ -28,6 +28,7 @@ from scalecurve.planning.cost import Cost
 from scalecurve.planning.cost_rows import PricedRow
 from scalecurve.planning.tariff import format_money
 from scalecurve.proposals.decision import (
+    INPUTS,
     Judgement,
     ProposalVerdict,
     Sensitivity,
@@ -42,7 +43,7 @@ from scalecurve.proposals.proposal import Proposal, ProposedRegime, read_proposa
 from scalecurve.proposals.questions import ProposalAnswer, answer_questions, price_proposal
 from scalecurve.study import Regime
 from scalecurve.units import format_seconds, format_seconds_range
-from scalecurve.words import percent, unit_words, workers_text
+from scalecurve.words import beside, limit_words, percent, unit_words, workers_text
 
 TONES: dict[ProposalVerdict, Tone] = {
     ProposalVerdict.HELPS: "good",
@@ -84,21 +85,31 @@ class Assessment(Result):
     def answer(self) -> Answer:
         """Whether to buy, by the verdict; where it cannot be told, what to measure first."""
         proposal = self.proposal
-        size, floor = workers_text(proposal.workers, proposal.k_unit), percent(proposal.floor)
+        size, floor = workers_text(proposal.workers, proposal.k_unit), limit_words(proposal.floor)
         judged = next((one for one in self.judgements if one.verdict is self.verdict), self.judgements[0])
         first = ", ".join(str(k) for k in sorted({k for one in self.judgements for k in one.measure})) or "1, 2, 4"
         part = f" under {judged.regime} scaling" if len(self.judgements) > 1 else ""
-        reached = f"{_efficiency_words(judged)}{part} (floor {floor})"
+        reached = f"{_efficiency_words(judged, proposal.floor)}{part} (floor {floor})"
         best = self.recommended.get(str(judged.regime)) or 0
         instead = f"; take {best:,} instead" if 0 < best < proposal.workers else ""
-        gain = "" if judged.gain is None else f", {judged.gain + 1:.2f}x the speed of {judged.today_k:,}"
+        gain = "" if judged.gain is None else f", {beside(judged.gain + 1, 1.0, 2)}x the speed of {judged.today_k:,}"
+        faster = "not faster" if judged.gain is not None and judged.gain <= 0 else "hardly faster"
         decision = {
             ProposalVerdict.HELPS: f"Buy {size}: {reached}.",
             ProposalVerdict.WASTEFUL: f"Do not buy {size} for this job: {reached}{instead}.",
-            ProposalVerdict.NO_HELP: f"Do not buy {size}: hardly faster{gain}{instead}.",
+            ProposalVerdict.NO_HELP: f"Do not buy {size}: {faster}{gain}{instead}.",
             ProposalVerdict.CANNOT_TELL: f"Cannot tell whether {size} help: measure K = {first} first.",
         }[self.verdict]
-        turn = next((item.sentence for item in self.sensitive_to if item.turns_at is not None), None)
+        inputs = {*INPUTS.values()} - {INPUTS["floor"]}  # what the floor decides the reason says
+        turns = [one for one in self.sensitive_to if one.turns_at is not None and one.name in inputs]
+        turn = turns[0].sentence if turns else None
+        if proposal.regime is ProposedRegime.UNKNOWN and any(one.proposed for one in self.judgements):
+            known = [one for one in self.judgements if one.proposed is not None]
+            return Answer(
+                decision=f"Cannot tell whether {size} help: say first whether the job grows with the cluster.",
+                reason=" ".join(f"Under {one.regime} scaling {one.why}." for one in known),
+                next='write regime = "strong" (total work fixed), "weak" or "mixed" into the proposal',
+            )
         return Answer(
             decision=decision,
             confidence=f"{turn}." if turn else None,
@@ -163,13 +174,13 @@ def _prediction_row(judgement: Judgement) -> list[Cell | str | None]:
     return [str(judgement.regime), _time_text(judgement), speedup, efficiency, gain, change, basis, verdict]
 
 
-def _efficiency_words(judgement: Judgement) -> str:
+def _efficiency_words(judgement: Judgement, floor: float) -> str:
     """`efficiency 82 %`, or its bound."""
     point = judgement.proposed
     if point is None:
         return "efficiency unknown"
     bound = "" if point.value is not None else "at least " if point.low is not None else "at most "
-    return f"efficiency {bound}{percent(point.value or point.low or point.high or 0.0)}"
+    return f"efficiency {bound}{percent(point.value or point.low or point.high or 0.0, floor)}"
 
 
 def _time_text(judgement: Judgement) -> str | None:
@@ -178,8 +189,8 @@ def _time_text(judgement: Judgement) -> str | None:
     if point is None or evidence is None:
         return None
     if point.seconds is not None:
-        low, high = point.seconds.low, point.seconds.high
-        span = "" if low is None or high is None else f" ({format_seconds_range(low, high, ' to ')})"
+        ends = point.seconds.ends
+        span = f" ({format_seconds_range(*ends, ' to ')})" if ends else ""
         return format_seconds(point.seconds.value) + span
     work = evidence.baseline_k / point.k if judgement.regime == "strong" else 1.0
     sign = "" if point.value is not None else "<= " if point.low is not None else ">= "
@@ -189,10 +200,8 @@ def _time_text(judgement: Judgement) -> str | None:
 def _number(estimate: Estimate | None, digits: int) -> str | None:
     if estimate is None:
         return None
-    text = f"{estimate.value:.{digits}f}"
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} ({estimate.low:.{digits}f} to {estimate.high:.{digits}f})"
+    text = f"{{:.{digits}f}}".format
+    return text(estimate.value) + (f" ({estimate.span(text)})" if estimate.ends else "")
 
 
 def assess(proposal: str | Path | Proposal | Mapping[str, Any]) -> Assessment:

@@ -15,7 +15,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.units import format_seconds, seconds_alike
-from scalecurve.words import percent, workers_text
+from scalecurve.words import limit_words, percent, workers_text
 
 FORMS = """Items asked for by these forms, looked up on 2026-11-18 and 2026-11-19:
 ARCHER2, technical assessment (https://www.archer2.ac.uk/support-access/ta/): efficiency up to the job sizes asked for.
@@ -96,9 +96,10 @@ class ScalingSection(Result):
         absent = [item.name for item in self.items if item.text is None]
         missing = f"{len(absent)} of {len(self.items)} items are missing: {', '.join(absent)}." if absent else None
         if self.size is None or self.efficiency is None:
-            decision = f"No job size is justified: no larger run keeps an efficiency of {percent(self.floor)}."
+            decision = f"No job size is justified: no larger run keeps an efficiency of {limit_words(self.floor)}."
             return Answer(decision=decision, reason=missing, next="`scalecurve diagnose STUDY` says what to fix first")
-        size = f"Request jobs of {workers_text(self.size, self.k_unit)}: efficiency {percent(self.efficiency)}"
+        reached = percent(self.efficiency, self.floor)
+        size = f"Request jobs of {workers_text(self.size, self.k_unit)}: efficiency {reached}"
         total = "" if self.requested is None else f"; {self.runs:,} runs need {self.requested:,.4g} node-hours"
         return Answer(
             decision=f"{size}{total}.",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from html import escape
-from pathlib import Path
 from typing import Any
 
 from scalecurve.analysis import SpeedupTable, TableRow, tabulate
@@ -18,13 +16,9 @@ from scalecurve.formats.loading import StudyLike, load_any
 from scalecurve.formats.writers import WRITERS, set_to_csv
 from scalecurve.render.markup import markdown_text, to_latex, to_markdown
 from scalecurve.study import Quantity, Study, StudySet
-from scalecurve.study.atomic import write_atomically
 from scalecurve.study.file import json_bytes, set_to_dict, study_digest
 
-BADGE_COLOURS = {"sound": "#2e7d32", "warnings": "#b26a00"}
-BADGE_BAD = "#b3261e"
-EFFICIENCY_COLOURS = ((0.8, "brightgreen", "#2e7d32"), (0.6, "yellow", "#b26a00"), (float("-inf"), "red", BADGE_BAD))
-CHARACTER, MARGIN = 7, 10  # pixels of a badge
+BADGE_COLOURS = ((0.8, "brightgreen"), (0.6, "yellow"), (float("-inf"), "red"))
 
 
 def export(study: StudyLike, to: str, *, regime: str | None = None) -> bytes:
@@ -153,42 +147,12 @@ def to_action_benchmark(study: Study) -> str:
     return json.dumps(entries, indent=1) + "\n"
 
 
-def _efficiency_badge(study: Study) -> tuple[str, str, str]:
-    """What a badge says of the largest K: its message, its colour by name and by number."""
-    last = tabulate(study).rows[-1]
-    grade = next(place for place in EFFICIENCY_COLOURS if last.efficiency.value >= place[0])
-    return f"E({last.k}) = {last.efficiency.value:.2f}", grade[1], grade[2]
-
-
 def to_shields(study: Study) -> str:
     """The efficiency at the largest K as an endpoint of shields.io."""
-    message, name, _ = _efficiency_badge(study)
-    return json.dumps({"schemaVersion": 1, "label": "scaling", "message": message, "color": name}) + "\n"
-
-
-def to_badge(study: Study) -> str:
-    """The efficiency at the largest K as a small SVG."""
-    message, _, colour = _efficiency_badge(study)
-    return badge("scaling", message, colour)
-
-
-def write_badge(label: str, verdict: str, path: str | Path) -> None:
-    """A verdict as a small SVG for a README, coloured by what it says."""
-    write_atomically(Path(path), badge(label, verdict, BADGE_COLOURS.get(verdict, BADGE_BAD)).encode())
-
-
-def badge(label: str, verdict: str, colour: str) -> str:
-    """`label | verdict` as SVG, the verdict's side coloured."""
-    left, right = (len(text) * CHARACTER + 2 * MARGIN for text in (label, verdict))
-    words = f"{escape(label)}: {escape(verdict)}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{words}">'
-        f'<title>{words}</title><rect width="{left}" height="20" fill="#444444"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
-        '<g fill="#ffffff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-        f'<text x="{left / 2:g}" y="14">{escape(label)}</text>'
-        f'<text x="{left + right / 2:g}" y="14">{escape(verdict)}</text></g></svg>\n'
-    )
+    last = tabulate(study).rows[-1]
+    colour = next(name for least, name in BADGE_COLOURS if last.efficiency.value >= least)
+    message = f"E({last.k}) = {last.efficiency.value:.2f}"
+    return json.dumps({"schemaVersion": 1, "label": "scaling", "message": message, "color": colour}) + "\n"
 
 
 TEXTS: dict[str, tuple[Callable[[Study], str], str]] = {
@@ -196,6 +160,5 @@ TEXTS: dict[str, tuple[Callable[[Study], str], str]] = {
     "latex": (lambda study: to_latex(tabulate(study).document()), "the speedup table for a paper (booktabs)"),
     "github-benchmark": (to_action_benchmark, "JSON for github-action-benchmark"),
     "shields": (to_shields, "a badge as an endpoint of shields.io (JSON)"),
-    "badge": (to_badge, "a badge as SVG"),
     "github-summary": (to_job_summary, "verdict, table and findings for $GITHUB_STEP_SUMMARY"),
 }

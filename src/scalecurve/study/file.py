@@ -45,6 +45,7 @@ INLINE_STEPS = 20_000
 
 PLAIN_WORDS = {  # what pydantic calls a complaint, in words and with what to do
     "missing": ("missing", "add it"),
+    "string_pattern_mismatch": ("no name or number that belongs here", "correct it"),
     "extra_forbidden": ("no such field here", "correct its name or remove it"),
 }
 

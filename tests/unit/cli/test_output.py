@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scalecurve.cli.main import complain
-from scalecurve.cli.output import Output, note, progress_display, progress_line
+from scalecurve.cli.output import Output, note, progress_line, show_progress
 from scalecurve.study import Run, RunStatus
 
 
@@ -44,9 +44,8 @@ def test_control_characters_do_not_reach_standard_error(capsys: pytest.CaptureFi
     hostile = Run(k=4, status=RunStatus.FAILED, error="\x1b[2Jgone")
     note("file \x1b[2J.svg", Output())
     note("not printed", Output(quiet=True))
-    with progress_display(quiet=False) as listener:
-        listener(launch(run=hostile))
-        listener(launch(run=None))
+    show_progress(launch(run=hostile))
+    show_progress(launch(run=None))
 
     assert complain("no \x1b[2J such\nfile", 2) == 2
     text = capsys.readouterr().err

@@ -30,6 +30,12 @@ export const count = (value) => (Number.isInteger(value) && Math.abs(value) < 1e
 /** Whole percent, below ten with a digit more, below a tenth as small as it is. @param {number} value */
 export const percent = (value) => `${value > 0 && value < 0.0005 ? Number((value * 100).toPrecision(1)) : (value * 100).toFixed(value < 0.1 && value > 0 ? 1 : 0)} %`;
 
+/** With as many decimals as show whether it is below a limit. @param {number} value @param {number} limit @param {number} digits @returns {string} */
+export function beside(value, limit, digits) {
+  const text = value.toFixed(digits);
+  return digits > 8 || (Number(text) < limit) === (value < limit) ? text : beside(value, limit, digits + 1);
+}
+
 /** @param {number} value */
 export function dollars(value) {
   for (const [limit, suffix] of /** @type {Array<[number, string]>} */ ([[1e12, "T"], [1e9, "B"], [1e6, "M"]])) if (value >= limit) return `$${short(value / limit)}${suffix}`;

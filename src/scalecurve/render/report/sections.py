@@ -33,7 +33,7 @@ from scalecurve.render.plots import Picture
 from scalecurve.render.report.material import Material, Part, Refusal
 from scalecurve.study import Regime, Study
 from scalecurve.study.file import count_steps
-from scalecurve.words import percent, workers_text
+from scalecurve.words import limit_words, percent, workers_text
 
 MOST_RAW = 20_000  # observations carried in the page
 MOST_SHOWN = 12  # observations of each K in the table
@@ -150,15 +150,16 @@ def tiles_of(material: Material) -> tuple[Tile, ...]:
     own, row = material.table, useful_row(material)
     if row is None:
         return ()
-    base, shown = own.baseline_k, percent(row.efficiency.value)
+    base, shown = own.baseline_k, percent(row.efficiency.value, own.threshold)
     is_weak = own.regime is Regime.WEAK
     gain = "scaled speedup" if is_weak else "speedup"
-    last = Tile("efficiency there", shown, f"the curve bends below {percent(own.threshold)}")
+    last = Tile("efficiency there", shown, f"the curve bends below {limit_words(own.threshold)}")
     for priced in getattr(material.cost, "rows", ()):
         if priced.k == row.k:
             from scalecurve.planning.tariff import format_money
 
             bill = format_money(priced.job_cost.value, material.cost.tariff.currency)  # type: ignore[union-attr]
+            bill = f"${bill.removesuffix(' USD')}" if bill.endswith(" USD") else bill
             work = f"of the work that {workers_text(base, own.k_unit)} did" if is_weak else "of one result"
             last = Tile("cost per result" if is_weak else "cost there", bill, work)
     return (

@@ -22,7 +22,7 @@ def test_every_setting_is_an_option_a_key_of_the_file_and_a_keyword():
     assert options >= NAMES
     assert options - NAMES == {
         "files", "score", "anchors", "init", "as_json", "as_csv", "file", "quiet", "verbose", "export",
-        "why_not", "against", "path", "plot_width", "font", "font_size", "plot_title", "scale",
+        "why_not", "against", "plot_path", "plot_width", "font", "font_size", "plot_title", "scale",
     }  # fmt: skip
     keywords = set(inspect.signature(plan_training).parameters)
     assert keywords - NAMES == {"batch", "calibration", "axes"}

@@ -2,7 +2,7 @@
 /** Training scale: how far more accelerators get one model, what stops them, and what a growing model changes. */
 import { Silence, ask, latest } from "../api.js";
 import { el, showTable } from "../dom.js";
-import { billions, dollars, formatSeconds, percent, short, whole } from "../format.js";
+import { beside, billions, dollars, formatSeconds, percent, short, whole } from "../format.js";
 import { Panel, tableOf } from "../panel.js";
 import { View, tileList } from "../view.js";
 
@@ -20,7 +20,8 @@ const DAYS = [0, 1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 120, 180, 365];
 const BUDGETS = [0, ...[4, 5, 6, 7, 8].flatMap((power) => [1, 1.5, 2, 3, 5, 7].map((digit) => digit * 10 ** power))];
 const BATCHES = Array.from({ length: 16 }, (_, power) => 65536 * 2 ** power).flatMap((size) => [size, size * 1.25, size * 1.5, size * 1.75, size * 1.875]);
 const WORTH = 1.7; // times the useful work that a doubling must give, as the planner's cost-effective P has it
-const RENT = ["GPUs", "run", "USD", "useful", "memory"];
+/** What a buyer compares, as headings of a narrow table. @type {Record<string, string>} */
+const RENT = { GPUs: "accelerators", run: "time", USD: "cost, USD", useful: "useful work", memory: "memory" };
 const COMMUNICATION = ["tensor", "context", "expert", "data", "pipeline", "bubble"];
 const PART_COLORS = /** @type {Record<string, string>} */ ({ tensor: "var(--blue)", context: "var(--sky)", expert: "var(--red)", data: "var(--green)", pipeline: "var(--purple)", bubble: "var(--orange)" });
 const MEASURES = /** @type {Record<string, {label: string, short: string, format: (value: number) => string, scale: "linear" | "log10", max?: number}>} */ ({
@@ -314,16 +315,16 @@ export class TrainingView extends View {
   showRent(answer, row) {
     const place = answer.rows.indexOf(row);
     const near = [place - 1, place, place + 1].filter((at) => answer.rows[at]);
-    const columns = RENT.map((header) => answer.table.columns.findIndex((/** @type {any} */ column) => column.header === header)).filter((at) => at >= 0);
+    const columns = Object.keys(RENT).map((header) => answer.table.columns.findIndex((/** @type {any} */ column) => column.header === header)).filter((at) => at >= 0);
     const worth = near.slice(1).map((at) => {
       const [less, more] = [answer.rows[at - 1], answer.rows[at]];
       const gain = more.speedup / less.speedup;
       const [times, bills] = [[less, more].map((one) => one.run_seconds), [less, more].map((one) => one.run_usd)];
       const spent = times[0] && bills[0] ? `: ${formatSeconds(times[0], 3)} becomes ${formatSeconds(times[1], 3)}, ${dollars(bills[0])} becomes ${dollars(bills[1])}` : "";
-      const per = more.gpus / less.gpus;
-      return `${whole(more.gpus)} instead of ${whole(less.gpus)} do ${gain.toFixed(2)} times the work${spent}; ${gain >= WORTH ** Math.log2(per) ? "worth it" : "not worth it"}, if a doubling must give ${WORTH} times.`;
+      const least = WORTH ** Math.log2(more.gpus / less.gpus);
+      return `${whole(more.gpus)} instead of ${whole(less.gpus)} do ${beside(gain, least, 2)} times the work${spent}; ${gain >= least ? "worth it" : "not worth it"}, if a doubling must give ${WORTH} times.`;
     });
-    const shown = { columns: columns.map((at) => ({ ...answer.table.columns[at], header: TILES[answer.table.columns[at].header] })), rows: near.map((row) => columns.map((at) => answer.table.rows[row][at])) };
+    const shown = { columns: columns.map((at) => ({ ...answer.table.columns[at], header: RENT[answer.table.columns[at].header] })), rows: near.map((row) => columns.map((at) => answer.table.rows[row][at])) };
     this.rent.replaceChildren(el("h2", {}, `Which to rent: ${near.map((at) => whole(answer.rows[at].gpus)).join(", ")}?`), ...worth.map((words) => el("p", {}, words)), showTable(shown));
   }
 
