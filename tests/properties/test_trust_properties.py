@@ -44,7 +44,7 @@ def test_the_causes_of_a_law_that_explains_the_curve_are_among_those_of_the_diag
     rng = np.random.default_rng(seed)
     workers = [2**i for i in range(int(np.log2(last)) + 1)]
     times = {k: 100 * (serial + (1 - serial) / k + comm * np.log2(k)) * rng.normal(1, 0.01, 4) for k in workers}
-    study = _study(times)
+    study = _study(times, 1.0)
     fits, found = fit(study), diagnose(study)
     if len(fits.tied) == 1 and fits.best.name in ("amdahl", "logcomm"):
         sizes = {name: fits.best.parameters[name].value for name in fits.best.parameters if name in ("serial", "comm")}
