@@ -2,8 +2,8 @@
 
 From one node on, performance grows as the number of nodes to a power: the one measured between nodes where two or more
 of them were, else one from `ACROSS`.  A node may be full (memory, cores) and yet two do twice as much, or the network
-may eat it.  The point goes part of the way to that term, the further the flatter the curve within the node is,
-and the interval holds both; where the node is full, its low end is that of the nodes, which know why the curve was flat.
+may eat it.  The point goes part of the way to that term, the further the flatter the curve within the node is, and the
+interval holds both; where the node is full its low end is that of the nodes, which know why the curve was flat.
 """
 
 from __future__ import annotations
