@@ -41,7 +41,7 @@ from scalecurve.formats.columns import (
     split_name,
 )
 from scalecurve.formats.reading import SAME_PROCESS, Point, ReadOptions
-from scalecurve.formats.rows import Yielded, tool
+from scalecurve.formats.rows import Yielded
 from scalecurve.formats.source import Source
 from scalecurve.study import Quantity
 
@@ -104,9 +104,9 @@ def google_csv(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     points = yield from _google_points([_named_row(row) for row in rows], divided=False)
     threaded = any((point.k or 1) > 1 and point.main for point in points)
     if threaded and options.value_column not in ("items_per_second", "time"):
-        remedy = "give the JSON (--benchmark_out), which says its version, or say --value-column items_per_second"
+        remedy = "give the JSON (--benchmark_out), which says its version, or say --value-column 'items_per_second'"
         text = "before version 1.9.1 the real_time of K threads is divided by K, and a CSV does not say its version"
-        raise FormatError(Fault(text, remedy=f"{remedy}, or --value-column time where it is 1.9.1 or newer"))
+        raise FormatError(Fault(text, remedy=f"{remedy}, or --value-column 'time' where it is 1.9.1 or newer"))
 
 
 def _named_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -238,12 +238,3 @@ def dotnet(source: Source, options: ReadOptions) -> Iterator[Yielded]:
         parameters = dict(part.split("=", 1) for part in parts if "=" in part)
         name = ".".join(filter(None, (as_text(row.get("Type")), as_text(row.get("Method")))))
         yield metric_point(values, "time", "ns", series=name, name=name, fields=parameters)
-
-
-GOOGLE = tool("google-benchmark", google)
-GOOGLE_TEXT = tool("google-benchmark-console", google_console)
-GOOGLE_CSV = tool("google-benchmark-csv", google_csv)
-GO = tool("go-bench", go)
-JMH = tool("jmh", jmh)
-CRITERION = tool("criterion", criterion)
-DOTNET = tool("benchmarkdotnet", dotnet)

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.errors import Fault, InputError
+from scalecurve.document import as_typed
+from scalecurve.errors import ON_COMMAND_LINE, Fault, InputError
 from scalecurve.findings import info, warning
 from scalecurve.formats.headers import (
     TIME_UNITS,
@@ -35,6 +36,7 @@ from scalecurve.formats.tables.cells import (
     SAMPLE_ROWS,
     CellGrid,
     DecimalMark,
+    counts_of,
     decimal_mark,
     labels_of,
     may_be_thousands,
@@ -108,6 +110,7 @@ def read_tables(tables: Sequence[NamedTable], options: ReadOptions, name: str, k
     """The curves of every usable table of a document, named by its heading; or those of the one that was asked for."""
     if options.table is not None:
         return read_table(_asked_for(tables, options.table).grid, options, name, k)
+    tables = _with_k_of_titles(tables)
     if len(tables) == 1:
         return read_table(tables[0].grid, options, name, k)
     of_regime = [own for own in tables if options.regime is None or regime_in(own.title) in (None, options.regime)]
@@ -130,6 +133,25 @@ def read_tables(tables: Sequence[NamedTable], options: ReadOptions, name: str, k
     if len(read_ones) == 1:
         return read_ones[0][2]
     return _joined(read_ones, options, name)
+
+
+def _with_k_of_titles(tables: Sequence[NamedTable]) -> Sequence[NamedTable]:
+    """Tables of the same columns whose titles differ in a worker count, as one table with that count; else as given."""
+    headers = tables[0].grid.headers
+    if len({own.grid.headers for own in tables}) > 1 or any(map(k_unit_of, headers)) or len(tables) < 2:
+        return tables
+    counts = counts_of([own.title for own in tables], named=False).values
+    if not np.isfinite(counts).all() or len(set(counts.tolist())) < 2:
+        return tables
+    rows = [
+        (own.grid, i, f"{count:g}") for own, count in zip(tables, counts, strict=True) for i in range(own.grid.rows)
+    ]
+    columns = [
+        [count for _, _, count in rows],
+        *([str(grid.columns[j][i]) for grid, i, _ in rows] for j in range(len(headers))),
+    ]
+    lines = [grid.lines[i] for grid, i, _ in rows]
+    return [NamedTable("", replace(tables[0].grid, headers=("workers", *headers), columns=tuple(columns), lines=lines))]
 
 
 def _said_once(read_ones: Sequence[tuple[int, NamedTable, Reading]]) -> list[tuple[int, NamedTable, Reading]]:
@@ -244,10 +266,13 @@ def _of_hyperfine(options: ReadOptions) -> ReadOptions:
     return replace(options, unit=options.unit or 1.0, quantity=Quantity.SECONDS, value_column=column)
 
 
-def measured_columns(grid: CellGrid, options: ReadOptions) -> tuple[Candidate, Meaning]:
+def measured_columns(grid: CellGrid, options: ReadOptions, name: str) -> tuple[Candidate, Meaning]:
     """The columns of K and of the observations as every reader of tables chooses them, and what the latter are."""
     ranked = sorted(map(weigh, candidates(grid, options, mark_of(grid))), key=lambda own: -own.score)
-    chosen = _decide(ranked, grid, options)
+    try:
+        chosen = _decide(ranked, grid, options)
+    except InputError as problem:
+        raise _with_offers(problem, ranked, grid, options, name, None) from None
     return chosen, meaning_of(chosen)
 
 
@@ -270,8 +295,9 @@ def _decide(ranked: Sequence[Candidate], grid: CellGrid, options: ReadOptions) -
     if best.meaning is None and _only_ratios(best):
         raise Unclear(_nothing_fits(grid, options))
     best = best if asked or best.k is None else _with_finest_k(best, ranked)
-    close = [own for own in ranked if own is not best and ranked[0].score - own.score < AHEAD]
-    if rivals := [own for own in close if not _same_curve(best, own)]:
+    close = [own for own in ranked if ranked[0].score - own.score < AHEAD]
+    best = next((own for own in close if _is_rate_of(own, best)), best)
+    if rivals := [own for own in close if own is not best and not _tell_the_same(best, own)]:
         names = "; ".join(dict.fromkeys(_described(own) for own in (best, *rivals[:3])))
         remedy = "choose with --k-column and --value-column"
         raise Unclear([Fault(f"the table can be read in several ways: {names}", remedy=remedy)], ways=_ways(ranked))
@@ -283,6 +309,29 @@ def _with_finest_k(best: Candidate, ranked: Sequence[Candidate]) -> Candidate:
     alike = [own for own in ranked if own.value == best.value and own.view is best.view and _same_curve(best, own)]
     units = {own: worker_unit(own.view.name(own.k)) for own in alike if own.k is not None}
     return max((own for own in units if units[own]), key=lambda own: UNITS[str(units[own])], default=best)
+
+
+def _tell_the_same(best: Candidate, other: Candidate) -> bool:
+    return _same_curve(best, other) or _are_of_one_summary(best, other) or _is_rate_of(best, other)
+
+
+def _is_rate_of(rate: Candidate, time: Candidate) -> bool:
+    """Whether a rate times a time is K times a constant: the work of each worker is fixed, or one request of each
+    client is under way, and the rate tells how that scales."""
+    kinds = [own.meaning.quantity if own.meaning else None for own in (rate, time)]
+    if kinds != [Quantity.THROUGHPUT, Quantity.SECONDS] or (rate.k, rate.long.how) != (time.k, time.long.how):
+        return False
+    if len(rate.values) != len(time.values) or (rows := rate.usable & time.usable).sum() < 3:
+        return False
+    work = rate.values[rows] * time.values[rows] / rate.workers[rows]
+    return bool(np.ptp(rate.workers[rows]) > 0 and np.all(abs(work / np.median(work) - 1) <= SAME))
+
+
+def _are_of_one_summary(one: Candidate, other: Candidate) -> bool:
+    """Whether two readings differ in the statistic only: the mean and the median of one quantity."""
+    heads = (one.value_head, other.value_head)
+    same = one.k == other.k and one.view is other.view and heads[0].base == heads[1].base
+    return same and heads[0].statistic is not None and heads[1].statistic is not None
 
 
 def _described(own: Candidate) -> str:
@@ -374,6 +423,7 @@ def _varied(ranked: Sequence[Candidate]) -> list[Candidate]:
     ranked = [
         own for own in ranked if name_of_k(own) + cells_of_k(own) + in_order(own) > LEAST_OF_K and not is_setting(own)
     ]
+    ranked = [own for own in ranked if own.meaning is not None or known_quantity(own) is not None] or ranked
     for own in ranked:
         k = "" if own.k is None else own.view.name(own.k)
         best_of.setdefault(("k", f"{own.long.how} {k}"), own)
@@ -442,7 +492,8 @@ def _shown(reading: Reading, way: Mapping[str, Any], options: ReadOptions, name:
     by_k = sorted(curve.samples.by_k().items())[:6]
     more = f" (and {len(reading.curves) - 1} more curves)" if len(reading.curves) > 1 else ""
     sign = "T in s" if reading.quantity is Quantity.SECONDS else "rate"
-    cells = [(str(k), f"{float(values.mean()):.4g}") for k, values in by_k]
+    means = [(k, float(values.mean())) for k, values in by_k]
+    cells = [(str(k), f"{mean:,.0f}" if mean >= 1e4 else f"{mean:.4g}") for k, mean in means]
     widths = [max(map(len, pair)) for pair in cells]
     rows = ["  ".join(pair[i].rjust(width) for pair, width in zip(cells, widths, strict=True)) for i in (0, 1)]
     head = "K".ljust(len(sign))
@@ -455,8 +506,8 @@ def _shown(reading: Reading, way: Mapping[str, Any], options: ReadOptions, name:
 
 
 def command_of(options: ReadOptions, name: str) -> str:
-    """The command line that reads a file with these options."""
-    words = ["scalecurve", "table", "-" if name == "standard input" else name]
+    """The command that was typed, or `scalecurve table`, with these options."""
+    words: list[str] = []
     plain = {
         "regime": options.regime, "quantity": options.quantity, "k-column": options.k_column,
         "value-column": options.value_column, "k-unit": options.k_unit, "k-from": options.k_from,
@@ -468,7 +519,9 @@ def command_of(options: ReadOptions, name: str) -> str:
     for option, values in (("ignore", options.ignore), ("where", options.where), ("accept", options.accept)):
         words += [word for value in values for word in (f"--{option}", value)]
     words += ["--melt"] if options.melt else []
-    return shlex.join(words)
+    place, said = "-" if name == "standard input" else shlex.quote(name), shlex.join(words)
+    typed = as_typed(f"SAME {said}") if ON_COMMAND_LINE.get() else None
+    return typed if typed is not None and place in typed.split() else f"scalecurve table {place} {said}"
 
 
 def mark_of(grid: CellGrid) -> DecimalMark:
