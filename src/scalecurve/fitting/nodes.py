@@ -18,6 +18,7 @@ Array = npt.NDArray[np.float64]
 CROSSING, WORST_ACROSS = 0.45, -0.45  # log performance lost at worst by leaving the node, and the power of nodes then
 ACROSS = (0.6, 1.02)  # the power of the number of nodes by which performance grows, where no second node was measured
 MEASURED_ACROSS = 0.25  # to both sides of the power that was measured
+BEYOND_ONE = 0.4  # how far a flat end says the same where more nodes were measured
 FULL_NODE = 0.42  # the last slope below which a node begins to count as full
 NODES_SHARE, FULL_SHARE = 0.5, 0.4  # of the term of whole nodes in the point forecast, and more where a node is full
 NODES_ENOUGH = 3  # K at or beyond one full node that are extrapolated alone: the inside says little about the network
@@ -60,6 +61,9 @@ def across_nodes(k: Array, logs: Array, node: float, at: Array, ahead: Array, st
     steps = np.where(at > edge, np.log(np.maximum(at, edge) / edge), np.nan)
     low, high = start + least * steps, start + most * steps
     last = float((logs[-1] - logs[-2]) / np.log(k[-1] / k[-2]))
-    flat = float(np.clip((FULL_NODE - last) / 0.3, 0.0, 1.0))
-    moved = np.where(at > edge, (NODES_SHARE + FULL_SHARE * flat) * ((low + high) / 2 - ahead), 0.0)
-    return AcrossNodes(low, high, moved, start - CROSSING + WORST_ACROSS * steps, flat)
+    flat, one_node = float(np.clip((FULL_NODE - last) / 0.3, 0.0, 1.0)), nodes.sum() < 2
+    share = NODES_SHARE + FULL_SHARE * flat * one_node
+    moved = np.where(at > edge, share * ((low + high) / 2 - ahead), 0.0)
+    return AcrossNodes(
+        low, high, moved, start - CROSSING + WORST_ACROSS * steps, flat * (1.0 if one_node else BEYOND_ONE)
+    )
