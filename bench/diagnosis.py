@@ -2,7 +2,7 @@
 
     python -m bench.diagnosis [--programs 400] [--seed 1] [--ranges held|design] [--recording times ...]
 
-Programs come from one of four simulators, each recorded as times only, as MPI timers see it (waiting inside
+Programs come from one of five simulators, each recorded as times only, as MPI timers see it (waiting inside
 communication), with a barrier before the collective, step by step, and with counted work.  For each recording:
 
     informative  one cause or a pair is stated
@@ -26,11 +26,17 @@ from typing import Any
 
 import numpy as np
 
-from bench import arrival_simulator, bsp_simulator, event_simulator, job_simulator
+from bench import arrival_simulator, bsp_simulator, clock_simulator, event_simulator, job_simulator
 from bench.bsp_simulator import DESIGN, HELD, RECORDINGS
 from scalecurve.diagnosis import diagnose
 
-SIMULATORS = {"bsp": bsp_simulator, "event": event_simulator, "job": job_simulator, "arrival": arrival_simulator}
+SIMULATORS = {
+    "bsp": bsp_simulator,
+    "event": event_simulator,
+    "job": job_simulator,
+    "arrival": arrival_simulator,
+    "clock": clock_simulator,
+}
 RANGES = {"design": DESIGN, "held": HELD}
 BANDS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.01)
 

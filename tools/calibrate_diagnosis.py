@@ -136,7 +136,7 @@ class Kind:
 
 
 KINDS = {
-    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.06, 0.5, 0.65),
+    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.06, 0.5, 0.62),
     "times weak": Kind(("times weak",), IN_TIMES, 12.0, 0.06, 0.55, 0.8),
     "phases": Kind(RECORDINGS, IN_PHASES, 1.0, 0.02, 0.75, 0.8),
 }

@@ -13,6 +13,7 @@ from scalecurve.auditing.audit import audit
 from scalecurve.auditing.gate import check
 from scalecurve.diagnosis import diagnose
 from scalecurve.diagnosis.regimes import classify_regime
+from scalecurve.fitting.fit import fit
 from scalecurve.study import Study
 
 WORKERS = (1, 2, 4, 8)
@@ -29,6 +30,29 @@ def test_shares_of_worker_time_and_of_the_loss_add_up(causes: set[str], seed: in
         assert sum(own[0] for own in row.worker_time.values()) == pytest.approx(1.0)
         assert min(own[1] for own in row.worker_time.values()) >= 0.0
         assert sum(row.shares.values()) == pytest.approx(1.0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    serial=st.floats(0.01, 0.15), comm=st.sampled_from((0.0, 0.005, 0.02)), last=st.sampled_from((16, 32, 64)),
+    seed=st.integers(0, 10_000),
+)  # fmt: skip
+def test_the_causes_of_a_law_that_explains_the_curve_are_among_those_of_the_diagnosis(
+    serial: float, comm: float, last: int, seed: int
+) -> None:
+    """`fit` and `diagnose` do not contradict each other."""
+    rng = np.random.default_rng(seed)
+    workers = [2**i for i in range(int(np.log2(last)) + 1)]
+    times = {k: 100 * (serial + (1 - serial) / k + comm * np.log2(k)) * rng.normal(1, 0.01, 4) for k in workers}
+    study = _study(times, 1.0)
+    fits, found = fit(study), diagnose(study)
+    if len(fits.tied) == 1 and fits.best.name in ("amdahl", "logcomm"):
+        sizes = {name: fits.best.parameters[name].value for name in fits.best.parameters if name in ("serial", "comm")}
+        lost = {
+            "serial": sizes.get("serial", 0.0) * (1 - 1 / last),
+            "communication": sizes.get("comm", 0.0) * np.log2(last),
+        }
+        assert max(lost, key=lambda name: lost[name]) in found.candidates
 
 
 @settings(max_examples=25, deadline=None)

@@ -51,7 +51,7 @@ from scalecurve.words import chance_words, unit_words
 MOST_DIAGNOSED = 64  # worker counts
 NEGLIGIBLE = 0.03  # a loss below 3 % of the worker-seconds is no bend
 POOR = 0.6  # a POP efficiency
-SMALL_SHARE = 0.05
+SMALL_SHARE = 0.1
 DISTURBANCES = {  # findings of a measurement that leave no cause to name
     "disturbed": "the runs were disturbed",
     "oversubscribed": "there were more workers than cores",
@@ -271,12 +271,13 @@ class Diagnosis(Result):
 
     def _causes(self) -> Block:
         heads = [Column("cause", "left"), Column("chance"), Column("share of the loss"), Column("meaning", "left")]
+        shown = 3 if self._counts else 4  # what was counted says what it is above the table
         rows = [
-            (c.name, f"{min(c.probability, 0.99):.0%}", f"{c.share:.0%}", self._meaning(c.name))
+            (c.name, f"{min(c.probability, 0.99):.0%}", f"{c.share:.0%}", self.meanings[c.name])[:shown]
             for c in self.causes
             if c.name in self.candidates or (c.share >= SMALL_SHARE and self.candidates[0] != NONE)
         ]
-        return table(heads, rows)
+        return table(heads[:shown], rows)
 
     def _worker_time(self) -> Block:
         parts = [part for part in self.by_k[-1].worker_time if any(r.worker_time[part][2] > 0.005 for r in self.by_k)]

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from bench import clock_simulator
 from bench.bsp_simulator import DESIGN, MECHANISMS, Program, draw
 from bench.bsp_simulator import simulate as measure
 from bench.simulated_studies import CAUSES, Truth, simulate
@@ -668,3 +669,11 @@ def test_a_curve_without_a_loss_is_not_called_a_cause() -> None:
     text = diagnose({k: [100 / k, 100.2 / k, 99.9 / k] for k in (1, 2, 4, 8, 16)}).answer.confidence
 
     assert str(text).startswith("That nothing is lost has probability ")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_slow_host_of_four_ranks_is_a_straggler_also_where_no_work_was_counted(seed: int) -> None:
+    program = replace(clock_simulator.draw(np.random.default_rng(seed)), kind="slow host", loss=0.5, workers=WORKERS)
+    found = diagnose(clock_simulator.simulate(program, "barrier"))
+
+    assert "straggler" in found.candidates
