@@ -4,9 +4,9 @@
     python -m bench.file_fuzz --sum FILE... --record
 
 Every input is one damaged file and one command line over it: studies and their sidecars, journals, settings, claims,
-proposals, plans, model configurations, machines, histories, every sample of another tool's output, and packed copies
-(gzip, bzip2, xz) damaged inside and outside.  A failure is an internal error (exit 70 or an exception), a refusal
-without a message, or more than 5 s; the run fails also above 1 GB of memory.  `--record` writes the figures to
+proposals, plans, model configurations, machines, histories, every sample and dialect of another tool's output, and
+packed copies (gzip, bzip2, xz) damaged inside and outside.  A failure is an internal error (exit 70 or an exception), a
+refusal without a message, or more than 5 s; the run fails also above 1 GB of memory.  `--record` writes the figures to
 bench/reliability.json, from which docs/reliability.md is made; `--sum` adds up the figures
 of several runs, each with a seed of its own.
 """
@@ -132,6 +132,10 @@ def seeds() -> list[Seed]:
     for path in sorted(SAMPLES.rglob("*")):
         if path.is_file() and path.name != "README.md":
             found.append(Seed("tool", path.name, path.read_bytes(), (), packs=True))
+    from tests.formats.test_dialects import LOADS, STUDIES  # reports of other versions, of which there is no file
+
+    for name, (text, *_) in {**STUDIES, **LOADS}.items():
+        found.append(Seed("tool", f"{name.replace(' ', '-')}.txt", text.encode(), packs=True))
     for path in sorted((FORMATS / "latency").iterdir()):
         lines = (("latency", "summary", "FILE", "--unit", "ms"), ("latency", "tails", "FILE", "--unit", "ms"))
         found.append(Seed("latency", path.name, path.read_bytes(), lines, packs=True))

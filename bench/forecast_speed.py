@@ -43,7 +43,7 @@ def main() -> None:
     one = min(seconds_of(lambda: sc.forecast(studies[1], at=AT)) for _ in range(20))
     whole = min(seconds_of(lambda: sc.forecast(studies[2], at=AT).to_dict()) for _ in range(20))
     print(f"scalecurve: {STUDIES} studies in one call {ours:.3f} s; one study {1e3 * one:.1f} ms, ", end="")
-    print(f"with backtest, bend and standing {1e3 * whole:.1f} ms")
+    print(f"with backtest and bend {1e3 * whole:.1f} ms")
     if not extrap_available():
         print("Extra-P (PyPI extrap) is not installed: nothing to compare with")
         return

@@ -20,7 +20,9 @@ from scalecurve.training.inputs.cluster import cluster_preset
 from scalecurve.training.inputs.layout import Grid, Recompute
 from scalecurve.training.inputs.stack import calibration_of, device_of, read_stack
 from scalecurve.training.inputs.transformer import Array, Shape, as_array, model_preset
-from scalecurve.training.search.search import divisors, evaluate_grid
+from scalecurve.training.physics.memory import memory
+from scalecurve.training.physics.steptime import step_time
+from scalecurve.training.search.search import divisors
 
 CALCULON_RATE = 700.0
 FIELDS = tuple(Grid.__dataclass_fields__)
@@ -95,7 +97,7 @@ def main() -> None:
         seconds, held, start = np.empty(total), np.empty(total), 0
         for grid, size in zip(grids, sizes, strict=True):
             stop = start + int(np.prod(size))
-            times, sizes_held = evaluate_grid(machine, shape, grid)
+            times, sizes_held = step_time(machine, shape, grid).total, memory(machine, shape, grid).total
             seconds[start:stop].reshape(size)[...] = times
             held[start:stop].reshape(size)[...] = sizes_held
             start = stop
@@ -128,7 +130,8 @@ def check(grids: list[Grid], seconds: Array, held: Array, machine, shape: Shape)
     for index in rng.integers(0, len(seconds), 1000):
         place = int(np.searchsorted(ends, index, side="right"))
         inside = int(index - (ends[place - 1] if place else 0))
-        alone = evaluate_grid(machine, shape, single(grids[place], whole_shape(grids[place]), inside))
+        one = single(grids[place], whole_shape(grids[place]), inside)
+        alone = step_time(machine, shape, one).total, memory(machine, shape, one).total
         same += all(np.isclose(alone, (seconds[index], held[index]), rtol=1e-12))
     return same
 

@@ -2,7 +2,7 @@
 
     python tools/calibrate_diagnosis.py --cases /tmp/cases [--programs 500] [--write]
 
-Programs whose mechanisms are known come from four simulators (`bench`).  For each kind of record a table of log odds
+Programs whose mechanisms are known come from six simulators (`bench`).  For each kind of record a table of log odds
 (evidence x cause) is fitted by maximum likelihood; it starts from JUDGED, what each number means by its definition, and
 moves from there as far as the programs say (quadratic penalty), so that a mechanism which no simulator has is still
 read as defined.  What is printed is by leave-one-simulator-out: table, temper and threshold come from the others.
@@ -22,7 +22,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from bench import arrival_simulator, bsp_simulator, event_simulator, job_simulator, simulated_studies
+from bench import (
+    arrival_simulator,
+    bsp_simulator,
+    clock_simulator,
+    event_simulator,
+    job_simulator,
+    simulated_studies,
+)
 from scalecurve.analysis.curve import times_by_k
 from scalecurve.diagnosis import evidence_in_phases, evidence_in_times
 from scalecurve.diagnosis.causes import ANSWERS, Weights, answer, likeliest
@@ -37,6 +44,7 @@ MODULES: dict[str, Any] = {
     "job": job_simulator,
     "arrival": arrival_simulator,
     "classic": simulated_studies,
+    "clock": clock_simulator,
 }
 SIMULATORS = tuple(MODULES)
 MOST_REPEATS = 4
@@ -74,6 +82,7 @@ IN_PHASES: dict[str, dict[str, float]] = {
     "waiting: always the same worker": {STRAG: 1.0, IMB: 1.5, SER: 1.0, JIT: -3.0},
     "waiting: one worker in each run": {STRAG: 2.0, IMB: 0.5, JIT: -2.0},
     "waiting: one worker apart": {STRAG: 0.5, SER: 0.5},
+    "waiting: some workers apart": {STRAG: 1.0},
     "waiting: one host apart": {STRAG: 4.0},
     "waiting: first worker": {SER: 2.0},
     "waiting: counted work explains it": {IMB: 4.0, STRAG: -3.0, SER: -2.0},
@@ -92,13 +101,13 @@ IN_PHASES: dict[str, dict[str, float]] = {
     "collectives: as a chain fills": {OTH: 1.0},
     "collectives: as a share of the compute": {IMB: 2.0},
     "collectives: known apart": {COMM: 2.0, IMB: -2.0, JIT: -2.0, STRAG: -2.0},
-    "outside: steady": {SER: 2.0},
 }
 IN_THREADS: dict[str, dict[str, float]] = {
-    "lost running": {CONT: 3.0, REP: 2.0, COMM: -0.5, SER: -2.0, IMB: -2.5, JIT: -2.0, STRAG: -1.0, OTH: -1.0},
+    "lost running": {CONT: 4.0, REP: 3.0, COMM: -0.5, SER: -2.0, IMB: -2.5, JIT: -2.0, STRAG: -1.0, OTH: -1.0},
     "lost running, in a library that waits by running": {
-        CONT: -2.5, REP: -1.5, COMM: 2.0, SER: 1.5, IMB: 2.0, JIT: 1.5, STRAG: 1.0,
+        CONT: -3.5, REP: -2.5, COMM: 2.0, SER: 1.5, IMB: 2.0, JIT: 1.5, STRAG: 1.0,
     },
+    "lost running there, more than waiting explains": {COMM: 0.8, IMB: -0.4, STRAG: -0.6, JIT: -1.5},
     "lost idle": {COMM: 1.5, SER: 1.5, IMB: 1.5, STRAG: 1.0, JIT: 0.5, OTH: 0.5, CONT: -3.0, REP: -4.0},
     "lost idle, one alone": {SER: 2.5, IMB: 1.5, STRAG: 0.5, COMM: -2.5, JIT: -2.0, OTH: -1.0},
     "lost idle, one alone of two": {SER: -1.0},
@@ -127,7 +136,7 @@ class Kind:
 
 
 KINDS = {
-    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.02, 0.55, 0.65),
+    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.06, 0.5, 0.65),
     "times weak": Kind(("times weak",), IN_TIMES, 12.0, 0.06, 0.55, 0.8),
     "phases": Kind(RECORDINGS, IN_PHASES, 1.0, 0.02, 0.75, 0.8),
 }

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from scalecurve.forecasting.curves import Array, CurveKind
-from scalecurve.forecasting.experts import Shapes
 from scalecurve.forecasting.published import FORMAT, Width
 from tools import crossvalidation as crossed
-from tools.learn_stack import Examples, learn
+from tools.learn_stack import learn
 from tools.published import (
     COLLECTIVES,
     FILE,
@@ -64,7 +63,6 @@ def calibrate(data: Path) -> dict[str, Any]:
             "columns": ["start slope", "drop", "ln x0", "sharpness", "prior"],
             "rows": [[_short(number, 5) for number in row] for row in rows.tolist()],
         },
-        "library": library(taught, shapes),
         "widths": widths(curves, read_collectives(data)),
         "standing": {
             "percents": list(PERCENTS),
@@ -95,26 +93,6 @@ def provenance(data: Path, curves: list[Published]) -> dict[str, Any]:
         "sources": sorted({curve.facts["source_repo"] for curve in curves}),
         "rebuilt_by": "python -m tools.calibrate_forecast DATA",
     }
-
-
-def library(taught: Examples, shapes: Shapes) -> dict[str, Any]:
-    """The curves with at least five K by name, each with its best shape, first and last K and classes of unit and K."""
-    names = {
-        key: sorted({curve.facts[fact] for curve in taught.curves})
-        for key, fact in (("sources", "source_repo"), ("applications", "application"), ("systems", "system"))
-    }
-    rows = []
-    for curve, shape in zip(taught.curves, taught.best_shapes(shapes).tolist(), strict=True):
-        traits = curve.whole(CurveKind.STRONG).traits
-        places = [
-            names["sources"].index(curve.facts["source_repo"]),
-            names["applications"].index(curve.facts["application"]),
-            names["systems"].index(curve.facts["system"]),
-        ]
-        if len(curve.k) >= 5:
-            rows.append([*places, shape, int(curve.k[0]), int(curve.k[-1]), traits.unit, traits.worker])
-    columns = ["source", "application", "system", "shape", "first K", "last K", "unit class", "worker class"]
-    return names | {"columns": columns, "rows": rows}
 
 
 def widths(curves: list[Published], collectives: list[Published]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from scalecurve.forecasting.stack import (
     softmax,
     stacked_gains,
 )
-from tools.learn_shapes import grid, learn_shapes, shape_evidence
+from tools.learn_shapes import learn_shapes, shape_evidence
 from tools.published import FARTHEST, Published, balance
 
 FEWEST_POINTS = 3
@@ -72,12 +72,6 @@ class Examples:
         rows = np.flatnonzero(~np.isin(self.fold, list(left_out)))
         weight = balance([self.curves[i].facts["application"] for i in rows])
         return learn_shapes(self.evidence[rows], weight)
-
-    def best_shapes(self, shapes: Shapes) -> Array:
-        """For each curve, the number of the shape that fits it best among those kept."""
-        whole = {tuple(row): i for i, row in enumerate(grid().tolist())}
-        kept = [whole[tuple(row)] for row in shapes.parameters.tolist()]
-        return np.argmax(self.evidence[:, kept], axis=1)
 
     def circumstances(self, left_out: set[int]) -> Circumstances:
         """Experts and features of every row, its shapes learned without its own fold and without `left_out`."""

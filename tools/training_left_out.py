@@ -29,8 +29,10 @@ from training_tables import Row, all_rows, measurements
 from scalecurve.training.answers.evaluation import evaluate_jobs
 from scalecurve.training.answers.measurements import Measurement
 from scalecurve.training.answers.score import SMALLEST, ScoredStep, anchored_scores, by_configuration, score_rows
+from scalecurve.training.inputs.likeness import ErrorSpreads, StepTraits, one_of
 from scalecurve.training.inputs.stack import (
     DOUBTS,
+    FEW_ROWS,
     NORMAL_90,
     ONLY_STACKS,
     UNSEEN,
@@ -41,6 +43,7 @@ from scalecurve.training.inputs.stack import (
     chip_family,
     read_stack,
     shipped_calibration,
+    spreads_of,
     stacks,
 )
 
@@ -51,19 +54,24 @@ TWICE = "vtrain-single"  # its rows stand in measured/vtrain_single_node.csv too
 GENERATIONS = {"ampere": ("a100", "a800", "a6000", "a10"), "hopper": ("h100", "h200", "h800"), "tpu": ("tpu",),
                "blackwell": ("b200", "b300", "gb200", "gb300"), "amd": ("mi",)}  # fmt: skip
 EAGER = 8e-4  # launch of stacks.toml in eager PyTorch
-EAGER_LAUNCHES = {"vtrain": 8.4e-4, "ultrascale_nanotron_h100": 1.42e-3, "gpt-fast": 1.2e-3}  # as each source tells it
+EAGER_LAUNCHES = {  # as each source tells it
+    "vtrain": 8.4e-4, "ultrascale_nanotron_h100": 1.42e-3, "gpt-fast": 1.2e-3,
+    "transformers gemma-2b": 1.07e-3, "optimum-benchmark gpt2": 7.3e-4, "transformers gpt2 on a desktop": 3.2e-4,
+}  # fmt: skip
 LARGE = ("ultrascale_nanotron_h100", "vtrain_single_node")  # rule: two sweeps with more rows than all others aside
 OF_A_GROUP = 16  # rows of a source, accelerator and stack that teach widths, so that no sweep does all of it
 FIRMNESS = 1.0  # of what the spreads start from, which few sources tell apart
 TAIL = 4.0  # degrees of freedom of the t distribution that widths are fitted by
 ROUNDS = 6
 FAR = 8  # times the smallest P, from which a row is one of a large P
-LEAST = {"within": 0.03, "everything": 0.03, "doubts": 0.02}
+LEAST = {"within": 0.02, "own": 0.02, "same": 0.01, "everything": 0.03, "doubts": 0.02}
 START: dict[str, Any] = {  # spreads by judgement, before any row: hosts and what is launched on them differ by half
-    "within": 0.07, "everything": {"calibrated": 0.1, "transferred": 0.16, "unseen": 0.2, "assumed": 0.2},
+    "within": 0.03, "own": 0.1, "same": 0.04,
+    "everything": {"calibrated": 0.1, "transferred": 0.16, "unseen": 0.2, "assumed": 0.2},
     "doubts": {"host": 0.4, "network": 0.25, "memory": 0.15, "attention": 0.25, "low precision": 0.1, "experts": 0.2},
 }  # fmt: skip
 EVIDENCE = ("calibrated", "transferred", "unseen")
+RESIDUAL = ("within", "own", "same")  # what is left of a source's rows
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class LeftOut:
     gpus: int
     error: float
     spread: float  # half of the range that what is not published leaves open
-    slopes: tuple[float, ...]
+    traits: StepTraits
     half_width: float
     memory: float | None
     unnamed: float | None  # the error where nobody names the stack
@@ -171,11 +179,18 @@ def left_out(laboratory: str, one: ScoredStep, record: Mapping[str, Any]) -> Lef
     return LeftOut(
         laboratory=laboratory, source=one.row.source, stack=stack, chip=chip.name, moe=job.model.is_moe,
         fits=one.fits, gpus=outcome.gpus,
-        evidence="unseen" if stack == UNSEEN else outcome.calibration.evidence, error=one.error or 0.0,
-        spread=math.sqrt(max(one.half_width**2 - outcome.half_width**2, 0.0)), slopes=outcome.slopes,
+        evidence=evidence_of(stack, outcome.calibration), error=one.error or 0.0,
+        spread=math.sqrt(max(one.half_width**2 - outcome.half_width**2, 0.0)), traits=outcome.traits,
         half_width=one.half_width, memory=None if one.row.memory is None else float(np.log(held / one.row.memory)),
         unnamed=unnamed,
     )  # fmt: skip
+
+
+def evidence_of(stack: str, known: StackCalibration) -> str:
+    """Whose spread between sources counts."""
+    if stack == UNSEEN:
+        return "unseen"
+    return "transferred" if known.evidence == "calibrated" and known.rows < FEW_ROWS else known.evidence
 
 
 def anchored_rows(job: tuple[int, str, dict[str, Any]]) -> list[tuple[LeftOut, float]]:
@@ -211,29 +226,31 @@ def farthest(everything: Sequence[ScoredStep], scored: Sequence[ScoredStep]) -> 
     return [one for one in scored if one.outcome.gpus == max(counts[sweep(one)]) >= FAR * min(counts[sweep(one)])]
 
 
-def learned_widths(rows: Sequence[LeftOut]) -> dict[str, Any]:
-    """The spreads with which these rows are likeliest, each source, accelerator and stack a draw of the doubts; then
-    all of them times what makes 90 % of the rows inside, a laboratory counting as the root of its rows."""
+def likeliest_widths(rows: Sequence[LeftOut]) -> dict[str, Any]:
+    """The spreads with which these rows are likeliest, each source, accelerator and stack a draw of the doubts."""
     draw = np.random.default_rng(0)
-    groups: dict[tuple[str, str, str], list[LeftOut]] = {}
-    for row in rows:
-        groups.setdefault((row.source, row.chip, row.stack), []).append(row)
     cases = []
-    for own in groups.values():
+    for own in grouped(rows):
         some = [own[k] for k in sorted(draw.permutation(len(own))[:OF_A_GROUP].tolist())]
         which = EVIDENCE.index(some[0].evidence if some[0].evidence in EVIDENCE else "transferred")
-        cases.append((which, np.array([row.slopes for row in some]), np.array([row.error for row in some]),
-                      np.array([(row.spread / NORMAL_90) ** 2 for row in some])))  # fmt: skip
+        traits = one_of([row.traits for row in some])
+        alone = [
+            ErrorSpreads((0.0,) * len(DOUBTS), *pair, 0.0).alike(traits, traits) for pair in ((1.0, 0.0), (0.0, 1.0))
+        ]
+        errors, open_ = np.array([row.error for row in some]), np.array([(row.spread / NORMAL_90) ** 2 for row in some])
+        cases.append((len(RESIDUAL) + which, traits.slopes, alone, errors, open_))
     names = list(DOUBTS)[1:]
-    guess = [START["within"], *(START["everything"][kind] for kind in EVIDENCE), *(START["doubts"][n] for n in names)]
-    first = np.log(np.array(guess))
+    guess = [*(START[name] for name in RESIDUAL), *(START["everything"][kind] for kind in EVIDENCE),
+             *(START["doubts"][name] for name in names)]  # fmt: skip
+    first, common = np.log(np.array(guess)), len(RESIDUAL) + len(EVIDENCE)
 
     def loss(point: Any) -> float:
         spreads = np.exp(np.asarray(point))
         total = FIRMNESS * float(np.sum((point - first) ** 2))
-        for which, slopes, errors, open_ in cases:
-            shared = slopes * np.r_[spreads[1 + which], spreads[4:]]
+        for which, slopes, alone, errors, open_ in cases:
+            shared = slopes * np.r_[spreads[which], spreads[common:]]
             matrix = shared @ shared.T + np.diag(spreads[0] ** 2 + open_)
+            matrix += spreads[1] ** 2 * alone[0] + spreads[2] ** 2 * alone[1]
             many = len(errors)
             distance = float(errors @ np.linalg.solve(matrix, errors))
             total += (
@@ -241,32 +258,80 @@ def learned_widths(rows: Sequence[LeftOut]) -> dict[str, Any]:
             ) / many**0.5
         return float(total)
 
-    lowest = np.log([LEAST["within"], *[LEAST["everything"]] * 3, *[LEAST["doubts"]] * len(names)])
-    best = minimize(loss, first, method="L-BFGS-B", bounds=[(low, 0.0) for low in lowest], options={"maxiter": 25})
+    least = [*(LEAST[name] for name in RESIDUAL), *[LEAST["everything"]] * 3, *[LEAST["doubts"]] * len(names)]
+    bounds = [(low, 0.0) for low in np.log(least)]
+    best = minimize(loss, first, method="L-BFGS-B", bounds=bounds, options={"maxiter": 25})
     spreads = np.exp(best.x)
-    widths = {
+    return {
         "ratio": shipped_calibration()["widths"]["ratio"],
-        "within": spreads[0],
-        "doubts": dict(zip(names, spreads[4:], strict=True)),
-        "everything": {**START["everything"], **dict(zip(EVIDENCE, spreads[1:4], strict=True))},
+        **dict(zip(RESIDUAL, map(float, spreads), strict=False)),
+        "doubts": dict(zip(names, spreads[common:], strict=True)),
+        "everything": {**START["everything"], **dict(zip(EVIDENCE, spreads[len(RESIDUAL) : common], strict=True))},
     }
-    sizes = Counter(row.laboratory for row in rows)
 
-    def off(row: LeftOut) -> float:
-        return abs(row.error) / row_width(row, widths)
 
-    def factor(own: Sequence[LeftOut]) -> float:
-        return weighted_quantile([off(row) for row in own], [sizes[row.laboratory] ** -0.5 for row in own])
+def learned_widths(rows: Sequence[LeftOut]) -> dict[str, Any]:
+    """The likeliest spreads; what is left of a source is then scaled until 90 % of the rows are inside after two of
+    their own (a laboratory counts as the root of its rows), and the doubts until as many are before (each laboratory
+    counts once, so that a new one is likely inside); what is in doubt of experts alone is scaled by their rows."""
+    return scaled_widths(rows, likeliest_widths(rows))
 
-    wider = factor([row for row in rows if not row.moe])
-    widths["everything"] = {kind: spread * wider for kind, spread in widths["everything"].items()}
-    widths["doubts"] = {name: spread * wider for name, spread in widths["doubts"].items()}
-    widths["within"] = float(widths["within"] * wider)
+
+def scaled_widths(rows: Sequence[LeftOut], widths: dict[str, Any]) -> dict[str, Any]:
+    """These widths times what makes 90 % of the rows inside."""
+    dense, experts = [row for row in rows if not row.moe], [row for row in rows if row.moe]
+
+    def before(own: Sequence[LeftOut]) -> float:
+        return missed(own, [abs(row.error) / row_width(row, widths) for row in own], -1.0)
+
+    def doubts_by(names: Iterable[str], factor: float) -> dict[str, float]:
+        return {name: max(widths["doubts"][name] * factor, LEAST["doubts"]) for name in names}
+
+    for _ in range(ROUNDS):
+        factor = missed(*after_two(rows, widths), -0.5)
+        widths |= {name: widths[name] * factor for name in RESIDUAL}
+        factor = before(dense)
+        everything = {kind: max(spread * factor, LEAST["everything"]) for kind, spread in widths["everything"].items()}
+        widths |= {"doubts": doubts_by(widths["doubts"], factor), "everything": everything}
+        widths["doubts"] |= doubts_by(["experts"], before(experts))
     widths["everything"]["assumed"] = max(widths["everything"]["transferred"], START["everything"]["assumed"])
-    experts = [row for row in rows if row.moe]
-    for _ in range(ROUNDS):  # only what is in doubt of experts is theirs alone
-        widths["doubts"]["experts"] = max(widths["doubts"]["experts"] * factor(experts), LEAST["doubts"])
     return widths | unnamed_widths(rows, widths)
+
+
+def missed(rows: Sequence[LeftOut], offs: Sequence[float], power: float) -> float:
+    """What nine of ten rows are off by at most; a laboratory counts by its rows to 1 + power: once at -1."""
+    sizes = Counter(row.laboratory for row in rows)
+    return weighted_quantile(offs, [sizes[row.laboratory] ** power for row in rows])
+
+
+def after_two(rows: Sequence[LeftOut], widths: Mapping[str, Any]) -> tuple[list[LeftOut], list[float]]:
+    """Rows of each source, accelerator and stack after two others of it, and what they are off by over the half of
+    their interval, the logarithm of a step being linear in the doubts."""
+    draw = np.random.default_rng(1)
+    judged: list[LeftOut] = []
+    offs: list[float] = []
+    for own in grouped(rows):
+        some = [own[k] for k in draw.permutation(len(own))[: 4 * OF_A_GROUP].tolist()]
+        traits, errors = one_of([row.traits for row in some]), np.array([row.error for row in some])
+        spreads = row_spreads(some[0], widths)
+        shared = spreads.shared(traits, traits)
+        for k in range(len(some) - 2):
+            two = [k, k + 1]
+            rest = [j for j in ((k + 2 + 7 * turn) % len(some) for turn in range(3)) if j not in two]
+            gain = shared[np.ix_(rest, two)] @ np.linalg.inv(shared[np.ix_(two, two)] + spreads.within**2 * np.eye(2))
+            left = np.diag(shared)[rest] - np.sum(gain * shared[np.ix_(rest, two)], axis=1) + spreads.within**2
+            half = np.hypot(NORMAL_90 * np.sqrt(left), [some[j].spread for j in rest])
+            judged += [some[j] for j in rest]
+            offs += (np.abs(errors[rest] - gain @ errors[two]) / half).tolist()
+    return judged, offs
+
+
+def grouped(rows: Sequence[LeftOut]) -> list[list[LeftOut]]:
+    """The rows of each source, accelerator and stack."""
+    groups: dict[tuple[str, str, str], list[LeftOut]] = {}
+    for row in rows:
+        groups.setdefault((row.source, row.chip, row.stack), []).append(row)
+    return list(groups.values())
 
 
 def unnamed_widths(rows: Sequence[LeftOut], widths: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,7 +345,8 @@ def unnamed_widths(rows: Sequence[LeftOut], widths: Mapping[str, Any]) -> dict[s
 
     def spread(places: Sequence[int]) -> float:
         off = weighted_quantile([abs(rest[k]) for k in places], [weights[k] for k in places])
-        return math.sqrt(max((off / NORMAL_90) ** 2 - widths["within"] ** 2, LEAST["everything"] ** 2))
+        inside = sum(widths[name] ** 2 for name in RESIDUAL)
+        return math.sqrt(max((off / NORMAL_90) ** 2 - inside, LEAST["everything"] ** 2))
 
     everywhere = spread(range(len(asked)))
     found = {}
@@ -291,12 +357,15 @@ def unnamed_widths(rows: Sequence[LeftOut], widths: Mapping[str, Any]) -> dict[s
     return {"slower": shipped_calibration()["widths"]["slower"], "unnamed": {"any": everywhere, **found}}
 
 
+def row_spreads(row: LeftOut, widths: Mapping[str, Any]) -> ErrorSpreads:
+    return spreads_of(row.evidence if row.evidence in EVIDENCE else "transferred", widths)
+
+
 def row_width(row: LeftOut, widths: Mapping[str, Any]) -> float:
     """Half of the 90 % interval of a row by these widths."""
-    everything = widths["everything"].get(row.evidence, widths["everything"]["transferred"])
-    spreads = np.array([everything, *(widths["doubts"][name] for name in list(DOUBTS)[1:])])
-    shared = float(np.sum((np.array(row.slopes) * spreads) ** 2))
-    return math.hypot(NORMAL_90 * math.hypot(widths["within"], math.sqrt(shared)), row.spread)
+    spreads = row_spreads(row, widths)
+    variance = float(spreads.shared(row.traits, row.traits)[0, 0]) + spreads.within**2
+    return math.hypot(NORMAL_90 * math.sqrt(variance), row.spread)
 
 
 def weighted_quantile(values: Sequence[float], weights: Sequence[float], level: float = 0.9) -> float:

@@ -137,7 +137,6 @@ MOVED = {  # former names of this module, for one release with a DeprecationWarn
     "plan_replicas": "scalecurve.mechanisms.replicas_needed",
     "regime": "scalecurve.diagnosis.classify_regime",
     "save_sweep": "scalecurve.mechanisms.save_sweep",
-    "stand": "scalecurve.forecasting.stand",
     "summarise_latencies": "scalecurve.mechanisms.summarise_latencies",
     "tabulate_law": "scalecurve.laws.law_table",
 }

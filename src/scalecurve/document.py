@@ -221,9 +221,13 @@ def _answer_after_findings(own: Callable[[Any], Answer | None]) -> Callable[[Any
         said = replace(said, next=said.next and as_typed(said.next))
         if "disturbed" not in codes:
             return said
-        known = re.search("disturbed|other programs|quiet machine", f"{said.decision} {said.confidence}")
+        servers = ",".join(codes["disturbed"].evidence.get("servers", ()))
+        named = f"make {servers} part of the job: `scalecurve measure --force --serves {servers} STUDY`"
+        known = re.search("(?i)disturbed|other programs|quiet machine", f"{said.decision} {said.confidence}")
         return replace(
-            said, confidence=said.confidence if known else " ".join(filter(None, [UNSURE, said.confidence])), next=QUIET
+            said,
+            confidence=said.confidence if known else " ".join(filter(None, [UNSURE, said.confidence])),
+            next=as_typed(named) if servers else QUIET,
         )
 
     return answer

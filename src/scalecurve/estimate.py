@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,15 @@ class Estimate:
     @property
     def has_interval(self) -> bool:
         return self.low is not None and self.high is not None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Both ends of the interval; None without one."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def span(self, text: Callable[[float], str], between: str = " to ") -> str | None:
+        """The interval as people read it, its ends written by `text`; None without one."""
+        return None if self.ends is None else between.join(map(text, self.ends))
 
     def scaled(self, factor: float) -> Estimate:
         """The same estimate in another unit (factor > 0)."""

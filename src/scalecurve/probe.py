@@ -115,16 +115,6 @@ def identify(*, rank: int, size: int) -> None:
         _recorder.identity = (rank, size)
 
 
-def wrap(comm: Any) -> Any:
-    """An mpi4py communicator whose calls are timed as the phase `communication`; elsewhere it works as before.
-
-    Loaded by name and only when used: this module stays importable wherever a workload runs.
-    """
-    from importlib import import_module
-
-    return import_module("scalecurve.integrations.mpi").wrap(comm)
-
-
 def is_on() -> bool:
     """Whether this process is being measured."""
     return _recorder is not None

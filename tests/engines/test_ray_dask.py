@@ -23,8 +23,6 @@ def check(study, engine: str) -> None:
     assert {run.k for run in runs} == {1, 2}
     assert {run.work for run in runs} == {2_000_000.0 * 18}
     assert all(len(run.ranks) == run.k for run in runs)
-    assert all(run.observed["engine_start_seconds"] > 0 for run in runs)
-    assert all(0 < run.observed["engine_round_trip_seconds"] < 30 for run in runs)
     assert study.provenance.launcher == engine
 
 

@@ -5,10 +5,14 @@ The texts are written by hand after the layouts that the tools are known to prin
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+import scalecurve as sc
+from scalecurve.errors import InputError
 from scalecurve.formats.detection import detect
 from scalecurve.formats.latencies import read_latencies
 from scalecurve.formats.reading import Point, ReadOptions
@@ -257,7 +261,70 @@ P99 TTFT (ms):                           210.00
 """
 VLLM_OFFLINE = "Throughput: 12.5 requests/s, 6400.00 total tokens/s, 3200.00 output tokens/s\n"
 
+CRITERION = """\
+Benchmarking sort/threads/4: Analyzing
+sort/threads/4          time:   [26.029 us 26.251 us 26.505 us]
+                        change: [-1.2% -0.1% +1.0%] (p = 0.81 > 0.05)
+"""
+PYTEST_TABLE = """\
+Name (time in ms)        Min                 Max                Mean            StdDev     Rounds  Iterations
+test_solve[4]     1,350.1000 (1.67)   1,355.0000 (1.66)   1,352.0000 (1.67)   1.9000 (1.58)      5           1
+"""
+JMH_TABLE = """\
+# JMH version: 1.36
+# Threads: 1 thread, will synchronize iterations
+Iteration   1: 1229.000 ms/op
+Iteration   2: 1231.000 ms/op
+
+Benchmark  (threads)  Mode  Cnt     Score    Error  Units
+Solve.run          4  avgt    5  1230.000 \u00b1  5.000  ms/op
+"""
+PERF_STAT = """\
+ Performance counter stats for './solve --threads 4' (5 runs):
+
+         12,345.67 msec task-clock                #    3.456 CPUs utilized
+            2,1100 +- 0,0123 seconds time elapsed  ( +-  0,59% )
+"""
+UNIX_TIME = """\
+residual 1e-9
+12.34user 0.05system 0:03.21elapsed 385%CPU (0avgtext+0avgdata 12345maxresident)k
+0inputs+0outputs (0major+1234minor)pagefaults 0swaps
+"""
+ZSH_TIME = """\
+residual 1e-9
+mpirun -np 4 ./solve  12.34s user 0.05s system 385% cpu 3.210 total
+"""
+LOCUST = """\
+All users spawned: {"WebsiteUser": 10} (10 total users)
+Type     Name         # reqs      # fails |    Avg     Min     Max    Med |   req/s  failures/s
+--------|------------|-------|-------------|-------|-------|-------|-------|--------|-----------
+         Aggregated     2715     0(0.00%) |     12       1     340     10 |   90.50        0.00
+"""
+GO_YCSB = """\
+***************** properties *****************
+"threadcount"="8"
+**********************************************
+TOTAL  - Takes(s): 10.0, Count: 50000, OPS: 5000.1, Avg(us): 851, Min(us): 200, Max(us): 9900
+TOTAL  - Takes(s): 16.7, Count: 100000, OPS: 6000.2, Avg(us): 851, Min(us): 200, Max(us): 9900
+"""
+SGLANG = """\
+============ Serving Benchmark Result ============
+Backend:                                 sglang
+Max reqeust concurrency:                 32
+Request throughput (req/s):              12.50
+Output token throughput (tok/s):         1600.75
+==================================================
+"""
 STUDIES = {
+    "criterion": (CRITERION, None, 26.251e-6),
+    "pytest-benchmark": (PYTEST_TABLE, None, 1.352),
+    "jmh": (JMH_TABLE, None, 1.23),
+    "perf stat": (PERF_STAT, None, 2.11),
+    "time": (UNIX_TIME, None, 3.21),
+    "time of zsh": (ZSH_TIME, None, 3.21),
+    "locust": (LOCUST, 10, 90.5),
+    "go-ycsb": (GO_YCSB, 8, 6000.2),
+    "sglang": (SGLANG, 32, 1600.75),
     "hpl": (HPL, 4, 309.8),
     "hpl of nvidia": (HPL_NVIDIA, 8, 306500.0),
     "hpl 1": (HPL_OLD, 4, 21.36),
@@ -395,9 +462,16 @@ LOADS = {
 }
 
 
-@pytest.mark.parametrize(("text", "k", "value"), STUDIES.values(), ids=STUDIES.keys())
-@pytest.mark.parametrize("margin", ["    ", "> ", "\t"])
-def test_an_indented_or_quoted_report_is_the_same(text: str, k: int | None, value: float, margin: str) -> None:
+@pytest.mark.parametrize(("text", "k", "value"), [case for case in STUDIES.values() if case[0].count("\n") > 2])
+@pytest.mark.parametrize(
+    "margin",
+    [
+        "    ", "> ", "\t", "# ", "bench-1  | ", "[1,0]<stdout>:", "[0] ", " 0: ", "2025-11-19T22:27:05.1234567Z ",
+        "2025-11-19T22:27:05.1Z stdout F ", "[2025-11-19 22:27:05] ", "Nov 19 22:27:05 ",
+        "Nov 19 22:27:05 node1 bench[123]: ", "\r 10%|#    |\r 50%|###  |\r",
+    ],
+)  # fmt: skip
+def test_what_stands_before_every_line_changes_nothing(text: str, k: int | None, value: float, margin: str) -> None:
     point = main_point("".join(margin + line for line in text.splitlines(keepends=True)))
     assert point.k == k
     assert list(point.values) == pytest.approx([value])
@@ -411,3 +485,44 @@ def test_a_load_test_gives_rate_errors_and_percentile(text: str, clients: int | 
     assert record.stated[0.99] == pytest.approx(0.011)
     assert record.seconds == pytest.approx(2.0, rel=0.02)
     assert record.n in (990, 1000)
+
+
+def test_counts_in_names_commands_and_columns_are_fields() -> None:
+    fields = {text: main_point(text).fields for text in (CRITERION, PYTEST_TABLE, JMH_TABLE, PERF_STAT, ZSH_TIME)}
+    assert [int(next(iter(own.values()))) for own in fields.values()] == [4] * 5
+
+
+def test_a_missing_count_ends_in_the_command_that_reads_it(tmp_path: Path) -> None:
+    for k in (1, 2, 4):
+        (tmp_path / f"solve_run3_np{k}_20260603.txt").write_text(UNIX_TIME.replace("3.21", f"{9 / k:.2f}"))
+    with pytest.raises(InputError) as caught:
+        sc.load(tmp_path, regime="strong")
+    (command,) = re.findall(r"scalecurve table .*", str(caught.value))
+    words = shlex.split(command)
+    assert words[-2:] == ["--k-from", r"np(\d+)"]
+    assert sc.load(words[2], regime="strong", k_from=words[-1]).all_k == (1, 2, 4)
+
+
+def test_a_warm_up_above_a_report_is_no_curve(tmp_path: Path) -> None:
+    reports = {k: PGBENCH_15.replace("number of clients: 16", f"number of clients: {k}") for k in (1, 8)}
+    text = "".join(f"=== WARMUP ===\n{own}=== RUN ===\n{own}" for own in reports.values())
+    (tmp_path / "loop.txt").write_text(text)
+    study = sc.load(tmp_path / "loop.txt")
+    assert study.samples.by_k().keys() == {1, 8}
+    assert study.name == "RUN"
+
+
+def test_splits_of_the_same_cores_are_no_repeats(tmp_path: Path) -> None:
+    for ranks, threads in ((4, 1), (2, 2), (8, 1), (4, 2)):
+        said = f"On {ranks} MPI ranks, each using {threads} OpenMP threads"
+        text = re.sub(r"On 12 MPI[^\n]*\n[^\n]*", said, GROMACS_PME)
+        (tmp_path / f"{ranks}x{threads}.log").write_text(text)
+    assert set(sc.load_all(tmp_path, regime="strong").names) == {"threads=1", "threads=2"}
+
+
+@pytest.mark.parametrize(("ratio", "operation"), [(1.75, "allreduce"), (0.875, "reduce_scatter")])
+def test_nccl_tests_show_their_collective_by_two_bandwidths(ratio: float, operation: str) -> None:
+    ranks = "".join(f"#  Rank {i} Group  0 Pid 1 on host-0 device  {i} [0x8d] NVIDIA H100\n" for i in range(8))
+    row = f"  1048576  262144  float  sum  -1  100.0  10.00  {10 * ratio:.2f}  0  101.0  10.00  {10 * ratio:.2f}  0\n"
+    text = f"# nThread 1 nGpus 1 minBytes 8\n{ranks}# size count type redop root time algbw busbw #wrong\n{row}"
+    assert main_point(text).series.startswith(operation)

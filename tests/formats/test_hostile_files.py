@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import scalecurve as sc
@@ -138,6 +139,15 @@ def test_one_study_in_six_forms_gives_the_same_answer(tmp_path: Path) -> None:
     by_k: dict[int, list[float]] = {}
     for k, value in ROWS:
         by_k.setdefault(k, []).append(value)
-    objects: list[Any] = [tmp_path / "s.csv", frame, by_k, ROWS]
+    ks, values = zip(*ROWS, strict=True)
+    series = pandas.Series(values, index=pandas.Index(ks, name="threads"), name="seconds")
+    columns = {"threads": list(ks), "seconds": list(values)}
+    objects: list[Any] = [
+        tmp_path / "s.csv", tmp_path / "s.json", frame, by_k, ROWS, tuple(ROWS), np.array(ROWS), by_k.items(),
+        iter(ROWS), columns, [{"threads": k, "seconds": value} for k, value in ROWS],
+        {str(k): own for k, own in by_k.items()},
+        series, series.rename_axis(None), series.groupby("threads").apply(list), frame.set_index("threads"),
+        frame.to_records(index=False), {k: np.array(own) for k, own in by_k.items()}, pandas.DataFrame(by_k),
+    ]  # fmt: skip
     tables = [sc.tabulate(sc.load(one, regime="strong", k_unit="threads")).to_dict() for one in objects]
     assert len({json.dumps(table | {"name": ""}, sort_keys=True) for table in tables}) == 1

@@ -154,3 +154,13 @@ def test_the_report_holds_the_proposal(tmp_path: Path) -> None:
     assert "The proposal" in text
     assert "not faster" in text
     assert "Would one bigger machine do?" in text
+
+
+@pytest.mark.parametrize("limit", ["--budget 0.5", "--deadline 1s"])
+def test_the_command_of_a_refusal_works(capsys: pytest.CaptureFixture[str], limit: str) -> None:
+    command = f"cost --law amdahl --serial 5% --price 2 --workers 1..64 {limit}"
+
+    assert run(command.split()) == 2
+    offered = capsys.readouterr().err.splitlines()[-1].strip()
+    assert offered.count(limit.partition(" ")[0]) == 1
+    assert run(offered.removeprefix("scalecurve ").split()) == 0

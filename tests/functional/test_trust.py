@@ -31,7 +31,7 @@ def test_diagnose_json_has_the_promised_fields(capsys: pytest.CaptureFixture[str
     assert found["groups"][0] == "communication"
     assert found["separate_by"]
     assert found["reason"] is None
-    assert set(found["causes"][0]) == {"name", "share", "share_low", "share_high", "probability"}
+    assert set(found["causes"][0]) == {"name", "share", "probability"}
     assert sum(cause["share"] for cause in found["causes"]) == pytest.approx(1.0)
     assert found["by_k"]
     assert found["evidence"]

@@ -34,7 +34,6 @@ LINES = {
     "law-logcomm-both": "law logcomm --serial 0.05 --comm 0.01 --regime both --workers 1..128",
     "law-logcomm-optimum": "law logcomm --serial 0.01,0.05,0.10 --comm 0.005,0.02 --optimum",
     "law-isoefficiency": "law isoefficiency --serial 0.05 --comm 0.01 --hold 0.95",
-    "law-isoefficiency-none": "law isoefficiency --serial 0.05 --comm 0.01 --hold 0.9 --serial-share",
     "law-usl": "law usl --contention 0.0277 --coherency 1.044e-4",
     "law-gustafson": "law gustafson --serial 0.05",
     "law-sun-ni": "law sun-ni --serial 0.05 --growth 1.5",

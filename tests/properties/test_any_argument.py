@@ -145,7 +145,7 @@ def a_proposal(draw: Draw) -> Any:
 
 
 def a_plan(draw: Draw) -> Any:
-    names = ("batch", "critical_batch", "seq", "tokens", "deadline", "budget", "price", "loss", "max_tp", "top")
+    names = ("batch", "critical_batch", "seq", "tokens", "deadline", "budget", "price", "loss", "top")
     return sc.plan_training("llama3-8b", "h100-ib400", gpus=draw(st.sampled_from([8, 64])), **some(draw, *names))
 
 

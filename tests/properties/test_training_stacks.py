@@ -106,7 +106,8 @@ def recount(text: str, framework: str, job: TrainingJob) -> float:
     logits = values["logits"] * values["micro"] * job.seq / cp * model.vocab / tp
     first = depth * in_flight * kept + (0 if pp > 1 else logits)
     last = depth * kept + logits
-    return states + max(first, last)
+    live = min(values.get("live", 0.0), whole)
+    return states + 2.0 * live + max(first, last)
 
 
 def of_megatron(text: str, job: TrainingJob) -> dict:
@@ -122,9 +123,9 @@ def of_nemo(text: str, job: TrainingJob) -> dict:
     flag = {key.replace("_", "-"): value for key, value in pairs if value not in ("null", "false")}
     words = text.splitlines()[0].split()
     flag |= {words[i][2:]: words[i + 1] for i in range(len(words)) if words[i].startswith("--")}
-    if "grad_reduce_in_fp32: false" in text:
+    precision = text.partition("mixed_precision:")[2]  # laid over ddp's setting when a run starts; 4 bytes if silent
+    if "grad_reduce_in_fp32: false" in precision:
         flag["grad-reduce-in-bf16"] = ""
-    flag |= {"attention-dropout": "0.0", "hidden-dropout": "0.0"}  # recipes set both
     return megatron_values(flag, job)
 
 
@@ -188,6 +189,7 @@ def of_deepspeed(text: str, job: TrainingJob) -> dict:
         "tp": settings.get("tensor_parallel", {}).get("autotp_size", 1), "pp": 1, "cp": 1, "dp": dp, "ep": 1, "etp": 1,
         "shard": zero.get("mics_shard_size", dp), "micro": micro, "count": count, "chunks": 1,
         "states": [(2, stage >= 3), (2 if stage else 4, stage >= 2), (12, stage >= 1)],  # engine.get_data_types
+        "live": 1e9 + 5e8 if stage >= 3 else 5e8,  # parameters: stage3_max_live_parameters, reduce_bucket_size
         "mode": "full" if "activation_checkpointing" in settings else "none", "split": False, "logits": 8, "other": 1.0,
     }  # fmt: skip
 

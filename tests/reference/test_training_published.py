@@ -117,7 +117,7 @@ def test_tensor_parallelism_falls_off_at_the_node_boundary():
     for tp, batch in ((4, 8), (8, 12), (16, 16)):
         layout = {"tp": tp, "micro": batch, "tensor_overlap": 0}
         found = evaluate_layout(model=model, cluster="h100", layout=layout, batch=batch, seq=4096)
-        rate[tp] = found.tokens_per_second / tp
+        rate[tp] = found.outcome.tokens_per_second / tp
     assert rate[8] / rate[4] > 0.7
     assert rate[16] / rate[8] == pytest.approx(6245.6 / 10903.3, abs=0.1)
 
@@ -200,7 +200,7 @@ def test_chinchilla_optimum_is_about_twenty_tokens_a_parameter():
 )  # fmt: skip
 def test_published_runs_are_inside_the_interval_and_fit(model, cluster, layout, settings, seconds):
     result = evaluate_layout(model, cluster, layout, **settings)
-    assert result.step_low <= seconds <= result.step_high
+    assert result.outcome.step.low <= seconds <= result.outcome.step.high
     assert result.outcome.fits
 
 

@@ -11,6 +11,7 @@ import pytest
 from scalecurve.auditing.audit import audit
 from scalecurve.auditing.gate import check
 from scalecurve.auditing.history import append_entry, history
+from scalecurve.auditing.losses import LogMeans, Shifts, losses_of
 from scalecurve.errors import InputError
 from scalecurve.study import Regime, Run, Study
 
@@ -184,3 +185,26 @@ def test_limits_of_rules_by_claims_that_lie_on_them() -> None:
     assert not told([point | {"n": 1} for point in exact], "superhuman-precision")
     tied = [{"k": k, "seconds": t} for k, t in {1: 100.0, 2: 60.0, 4: 60.0, 8: 80.0}.items()]
     assert "K = 8 is slower than K = 4" in told(tied, "slower-than-fewer")  # the larger of two equally fast ones
+
+
+@pytest.mark.parametrize("session", [0.0, 0.02])
+@pytest.mark.parametrize(("workers", "faster"), [((1, 2, 4, 8), (8,)), ((1, 2, 4, 8, 16), (8, 16))])
+def test_code_that_became_faster_at_some_k_has_lost_nothing_at_the_others(
+    workers: tuple[int, ...], faster: tuple[int, ...], session: float
+) -> None:
+    """Drawn runs of 1 % noise, 8 % gained at some K, and a day that shifts all K of a session alike."""
+    rng, trials, n = np.random.default_rng(8), 2000, 5
+    means = []
+    for _ in range(2):
+        runs = np.exp(session * rng.standard_normal((trials, 1, 1))) * (
+            1 + 0.01 * rng.standard_normal((trials, len(workers), n))
+        )
+        mean = runs.mean(axis=-1)
+        means.append(LogMeans(np.log(mean), runs.var(axis=-1, ddof=1) / mean**2 / n, np.full(mean.shape, n - 1.0)))
+    old, new = means
+    gained = np.where(np.isin(workers, faster), np.log(0.92), 0.0)
+    tests = losses_of(
+        LogMeans(new.value + gained, new.variance, new.degrees), old, false_alarm=0.01, shifts=Shifts(0.02)
+    )
+
+    assert np.mean((tests.estimate > tests.limit).any(axis=-1)) < 0.03

@@ -223,23 +223,19 @@ def test_the_largest_speedup_at_a_doubling_is_found_by_trying_them() -> None:
         [answer] = [answer for answer in case.answers if answer.name == "limit"]
         best = max(speedups, key=lambda k: speedups[k])
         assert answer.value == pytest.approx(speedups[best])
-        assert f"K = {best}" in answer.label
+        assert f"K = {best:,}" in answer.label
         assert ("still rising" in answer.label) is (best == 2**20)
 
 
 @pytest.mark.parametrize("growth", ["log", "linear"])
 def test_the_work_that_holds_an_efficiency_holds_it(growth: str) -> None:
-    """E = useful/(useful + lost): put back into the definition, whichever way the serial part is counted."""
+    """E = useful/(useful + lost): put back into the definition."""
     exchange = math.log2 if growth == "log" else float
     table = law_table("isoefficiency", [2, 8, 32], serial=0.05, comm=0.01, hold=0.9, growth=growth)
     for row in table.cases[0].rows:
         work, paid = row.work or 0.0, 0.01 * exchange(row.k)
         assert row.efficiency == pytest.approx((work + 0.05) / (work + 0.05 + paid))
         assert row.efficiency == pytest.approx(0.9) if work else row.efficiency >= 0.9
-    shared = law_table("isoefficiency", [2, 8], serial=0.01, comm=0.01, hold=0.8, growth=growth, serial_share=True)
-    for row in shared.cases[0].rows:
-        work = row.work or 0.0
-        assert work / (work + 0.01 * work * (row.k - 1) + 0.01 * exchange(row.k)) == pytest.approx(0.8)
     [answer] = law_table("isoefficiency", [2, 8], serial=0.05, comm=0.01, hold=1.0).cases[0].answers
     assert (answer.name, answer.value) == ("no_answer", [2, 8])
     with pytest.raises(InputError, match="hold"):

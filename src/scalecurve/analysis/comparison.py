@@ -88,8 +88,7 @@ class Comparison(Result):
                 confidence="Single runs give no interval: whether the difference is more than noise is not known.",
                 next=f"repeat every K five times: {MEASURE_NEXT}",
             )
-        low, high = worst.value.low, worst.value.high
-        ends = "" if low is None or high is None else f" (ratio {low:.3f} to {high:.3f})"
+        ends = f" (ratio {worst.value.span('{:.3f}'.format)})" if worst.value.ends else ""
         return Answer(
             decision=decision,
             confidence=f"Identical programs would differ somewhere in {1 - self.level:.0%} of comparisons{ends}.",
@@ -114,9 +113,8 @@ class Comparison(Result):
         for row in self.rows:
             cells: list[Cell | str | None] = [str(row.k), f"{row.first:.5g}", f"{row.second:.5g}"]
             for ratio in (row.value, row.efficiency):
-                bounded = ratio is not None and ratio.low is not None and ratio.high is not None
                 cells.append(f"{ratio.value:.3f}" if ratio else None)
-                cells.append(f"{ratio.low:.3f}..{ratio.high:.3f}" if ratio and bounded else None)
+                cells.append(ratio.span("{:.3f}".format, "..") if ratio else None)
             rows.append([*cells, Cell(row.verdict, _TONES.get(row.verdict, "plain"))])
         blocks: list[Block] = [Paragraph(head), table(heads, rows)]
         for name, alone in ((self.first, self.only_first), (self.second, self.only_second)):
@@ -200,9 +198,9 @@ def comparison_row(old: Curve, new: Curve, k: int, level: float, *, rising: bool
     """New over old at K with intervals at `level`; `rising` says that a larger value is a faster one."""
     ratio = log_ratio((new, k, 1.0), (old, k, -1.0)).shifted(session).estimate(level)
     verdict = "one sample"
-    if ratio.low is not None and ratio.high is not None:
+    if ratio.ends is not None:
         better = "faster" if (ratio.value > 1) == rising else "slower"
-        verdict = "no difference seen" if ratio.low <= 1.0 <= ratio.high else better
+        verdict = "no difference seen" if ratio.ends[0] <= 1.0 <= ratio.ends[1] else better
     efficiency, i, j = None, old.index(k), new.index(k)
     k_old, k_new = int(old.k[old.base]), int(new.k[new.base])
     if k not in (k_old, k_new):

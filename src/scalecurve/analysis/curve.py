@@ -288,10 +288,10 @@ def ratio_of(first: FloatArray, last: FloatArray, value: float, level: float) ->
     """`value` with the interval of median(first)/median(last): both intervals hold together at `level`."""
     level_of_one = 1 - (1 - level) / 2
     top, bottom = median_of(first, level_of_one), median_of(last, level_of_one)
-    if top.low is None or top.high is None or bottom.low is None or bottom.high is None:
+    if top.ends is None or bottom.ends is None:
         return Estimate(value, method="too few values for an interval of the median")
-    scale = value / (top.value / bottom.value)
-    return Estimate(value, scale * top.low / bottom.high, scale * top.high / bottom.low, level, ORDER_STATISTICS)
+    scale, (low, high), (least, most) = value / (top.value / bottom.value), top.ends, bottom.ends
+    return Estimate(value, scale * low / most, scale * high / least, level, ORDER_STATISTICS)
 
 
 def median_curve(curve: Curve, samples: dict[int, FloatArray]) -> Curve:

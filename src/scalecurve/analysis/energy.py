@@ -54,10 +54,10 @@ class EnergyTable(Result):
         """The K that needs the least energy."""
         best, last = min(self.rows, key=lambda row: row.joules.value), self.rows[-1]
         more = f"; K = {last.k:,} needs {last.joules.value / best.joules.value:.2g}x" if last is not best else ""
-        interval = f"{best.joules.low:.4g} to {best.joules.high:.4g} J." if best.joules.low is not None else None
+        interval = best.joules.span("{:.4g}".format)
         return Answer(
             decision=f"K = {best.k:,} needs the least energy: {best.joules.value:.4g} J a result{more}.",
-            confidence=interval,
+            confidence=interval and f"{interval} J.",
             reason=f"Counted by {', '.join(self.sources)}.",
             next="`scalecurve table STUDY` shows the times beside it",
         )
@@ -69,7 +69,7 @@ class EnergyTable(Result):
                 str(row.k),
                 str(row.runs),
                 f"{row.joules.value:.4g}",
-                f"{row.joules.low:.4g} to {row.joules.high:.4g}" if row.joules.low is not None else None,
+                row.joules.span("{:.4g}".format),
                 None if row.watts is None else f"{row.watts:.4g}",
                 f"{row.ratio:.3g}x",
             ]

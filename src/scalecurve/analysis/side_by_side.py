@@ -34,6 +34,7 @@ from scalecurve.words import percent, short_name, workers_text
 AnyResult = TypeVar("AnyResult", bound=Result)
 OTHER_WORK = {"benchmark", "case", "dataset", "function", "input", "kernel", "phase", "problem", "query", "test"}
 """Columns whose curves are different work, of which none replaces another."""
+LEVEL = 0.95  # of the intervals between curves
 MOST_SAID = 3  # other curves whose answer stands beside the first
 
 
@@ -57,16 +58,14 @@ class BestScaling(JsonRecord):
     def answer(self) -> Answer:
         """Which curve scales best, by how much, and whether the data can tell."""
         shares = f"E = {percent(self.efficiency)} at {self.k:,}, {percent(self.next_efficiency)} for {self.next}"
-        if self.ratio.low is None or self.ratio.high is None:
+        if self.ratio.ends is None:
             return Answer(
                 decision=f"{self.best} scales best: {shares}.",
                 confidence="Single runs give no interval.",
                 next=f"repeat every K five times: {MEASURE_NEXT}",
             )
-        ratio = (
-            f"{self.ratio.value:.2f} times ({self.ratio.low:.2f} to {self.ratio.high:.2f} at {self.ratio.level:.0%})"
-        )
-        if self.ratio.low <= 1 <= self.ratio.high:
+        ratio = f"{self.ratio.value:.2f} times ({self.ratio.span('{:.2f}'.format)} at {self.ratio.level:.0%})"
+        if self.ratio.ends[0] <= 1 <= self.ratio.ends[1]:
             return Answer(
                 decision=f"{self.best} and {self.next} scale alike: {shares}.",
                 confidence=f"The ratio of their efficiencies is {ratio}.",
@@ -107,10 +106,9 @@ class Fastest(JsonRecord):
         rest = f"{best} {show(self.next_value)} on {self.next_k:,}"
         decision = f"Use {curve} on {workers_text(self.k, self.k_unit)}: {show(self.value)}; {rest}."
         sure = None
-        if self.gain.low is not None and self.gain.high is not None:
-            ends = f"{self.gain.low:.2f} to {self.gain.high:.2f} at {self.gain.level:.0%}"
-            noise = ", within the noise" if self.gain.low <= 1 else ""
-            sure = f"It is {self.gain.value:.2f}x as fast ({ends}){noise}."
+        if span := self.gain.span("{:.2f}".format):
+            noise = ", within the noise" if (self.gain.low or 0.0) <= 1 else ""
+            sure = f"It is {self.gain.value:.2f}x as fast ({span} at {self.gain.level:.0%}){noise}."
         said = scaling.answer() if scaling is not None else Answer(decision=decision)
         scales = said.decision if scaling is not None else None
         return Answer(
@@ -145,9 +143,10 @@ class BestSplit(JsonRecord):
     @property
     def gain_text(self) -> str:
         """The gain with its interval, and whether the noise explains it."""
-        if self.gain.low is None or self.gain.high is None:
+        span = self.gain.span("{:.2f}".format)
+        if span is None:
             return f"{self.gain.value:.2f}x, single samples: not known"
-        text = f"{self.gain.value:.2f}x ({self.gain.low:.2f} to {self.gain.high:.2f})"
+        text = f"{self.gain.value:.2f}x ({span})"
         return text if self.is_clear else f"{text}, within the noise"
 
 
@@ -238,7 +237,7 @@ def _axis_name(axis: str, value: str) -> str:
     return " ".join([name.removesuffix("s") if value == "1" else name, *rest.split("_")]).strip()
 
 
-def best_splits(studies: StudySet, *, level: float = 0.95) -> tuple[BestSplit, ...]:
+def best_splits(studies: StudySet) -> tuple[BestSplit, ...]:
     """The fastest split of the same cores at each K and size, where the curves differ in nodes, ranks or threads."""
     placed: dict[str, str] = {}
     groups: dict[tuple[str, int], list[str]] = {}
@@ -259,15 +258,15 @@ def best_splits(studies: StudySet, *, level: float = 0.95) -> tuple[BestSplit, .
         times = {name: float(curves[name].time[curves[name].index(k)]) for name in names}
         best, following = sorted(times, key=lambda name: times[name])[:2]
         ratio = log_ratio((curves[following], k, 1.0), (curves[best], k, -1.0))
-        gain = ratio.around(times[following] / times[best], level)
+        gain = ratio.around(times[following] / times[best], LEVEL)
         splits.append(
             BestSplit(k=k, others=rest, best=placed[best], next=placed[following], time=times[best], gain=gain)
         )
     return tuple(splits)
 
 
-def best_scaling(studies: StudySet, *, level: float = 0.95) -> BestScaling | None:
-    """Which curve has the highest efficiency at the largest common K, against the next, with an interval at `level`.
+def best_scaling(studies: StudySet) -> BestScaling | None:
+    """Which curve has the highest efficiency at the largest common K, against the next, with an interval.
 
     None where there is no common K beyond the baselines, or where the baselines differ, so that E cannot be compared.
     """
@@ -279,13 +278,13 @@ def best_scaling(studies: StudySet, *, level: float = 0.95) -> BestScaling | Non
     shares = {name: float(curve.efficiency[curve.index(k)]) for name, curve in curves.items()}
     best, following = sorted(shares, key=lambda name: -shares[name])[:2]
     ends = [(curves[name], at, 1.0) for name in (best, following) for at in (base, k)]
-    ratio = log_ratio(*ends).around(shares[best] / shares[following], level)
+    ratio = log_ratio(*ends).around(shares[best] / shares[following], LEVEL)
     return BestScaling(
         k=k, best=best, efficiency=shares[best], next=following, next_efficiency=shares[following], ratio=ratio
     )
 
 
-def fastest_curve(studies: StudySet, *, level: float = 0.95) -> Fastest | None:
+def fastest_curve(studies: StudySet) -> Fastest | None:
     """The fastest curve at its own best K; None where the curves differ in size or kind, or larger K do more work."""
     kinds = {(study.regime, study.quantity, study.unit, study.k_unit) for study in studies.studies.values()}
     first = studies.first
@@ -312,12 +311,12 @@ def fastest_curve(studies: StudySet, *, level: float = 0.95) -> Fastest | None:
         next=following,
         next_k=at[following],
         next_value=values[following],
-        gain=ratio.around(gain, level),
+        gain=ratio.around(gain, LEVEL),
         quantity=first.quantity,
     )
 
 
-def side_by_side(studies: StudySet, verb: Callable[[Study], Result], *, level: float = 0.95) -> SideBySide:
+def side_by_side(studies: StudySet, verb: Callable[[Study], Result]) -> SideBySide:
     """One verb for every curve of a set: `side_by_side(studies, scalecurve.tabulate)`.
 
     A curve for which the verb refuses is a finding beside the answers of the others; an error where all refuse.
@@ -336,9 +335,9 @@ def side_by_side(studies: StudySet, verb: Callable[[Study], Result], *, level: f
     return SideBySide(
         name=studies.name,
         answers=answers,
-        best=best_scaling(studies, level=level),
-        fastest=fastest_curve(studies, level=level),
-        splits=best_splits(studies, level=level),
+        best=best_scaling(studies),
+        fastest=fastest_curve(studies),
+        splits=best_splits(studies),
         own_findings=findings,
     )
 

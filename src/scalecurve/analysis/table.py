@@ -23,6 +23,7 @@ from scalecurve.analysis.curve import (
     median_of,
     ratio_of,
 )
+from scalecurve.analysis.load import answer_of_load
 from scalecurve.analysis.order import PAIRED, Blocks, blocks_of, check_order
 from scalecurve.document import (
     MEASURE_NEXT,
@@ -36,6 +37,7 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
+    and_list,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -108,10 +110,11 @@ class SpeedupTable(Result):
     statistic: str = "mean"
     simultaneous: bool = False
     no_bend: float | None = None
+    mfu: Mapping[int, float] | None = None  # by K, of a training job: the share of the peak that its model's FLOP take
 
     JSON = """
         name regime quantity k_unit baseline_k threshold level method statistic simultaneous bend
-        no_bend_probability=no_bend rows findings"""
+        no_bend_probability=no_bend rows mfu findings"""
 
     def row(self, k: int) -> TableRow:
         """The row at K; InputError where K was not measured."""
@@ -127,6 +130,8 @@ class SpeedupTable(Result):
         last = self.rows[-1]
         if any(row.disturbed for row in self.rows):
             return self._answer_of_disturbed()
+        if is_load(self.k_unit):
+            return answer_of_load(self)
         if self.bend is None:
             use = (
                 f"{'Efficiency holds up to' if is_load(self.k_unit) else 'Use all'} {workers_text(last.k, self.k_unit)}"
@@ -173,6 +178,8 @@ class SpeedupTable(Result):
         """What the bounds of E on a quiet machine decide, or what they leave open."""
         cores = max(own.evidence.get("foreign_cores", 0.0) for own in self.findings if own.code == "disturbed")
         others = f"other programs used {cores:.1f} cores" if cores else "other programs disturbed the runs"
+        if servers := {name for own in self.findings for name in own.evidence.get("servers", ())}:
+            others = f"other programs, {and_list(sorted(servers))} of this job among them, used {cores:.1f} cores"
         listed = ", ".join(f"{row.k:,}" for row in self.rows if row.disturbed)
         rows, last = [row for row in self.rows if row.k != self.baseline_k], self.rows[-1]
         held = list(takewhile(lambda row: row.verdict in ("ok", "superlinear"), rows))
@@ -277,6 +284,7 @@ class SpeedupTable(Result):
         columns += [Column(ratio)] if relative else []
         columns += [Column("E"), Column("interval", meaning="interval of E")]
         columns += [Column("Karp-Flatt")] if self.karp_flatt else []
+        columns += [Column("MFU", meaning="model FLOP over the peak; E is its useful share")] if self.mfu else []
         means = [row.mean.value for row in self.rows]
         large = rates_alike(means) if max(means) >= LARGEST_FIXED else None
         rows = [self._cells(row, large) for row in self.rows]
@@ -287,33 +295,26 @@ class SpeedupTable(Result):
     def _cells(self, row: TableRow, large: Callable[[float], str] | None) -> list[Cell | str | None]:
         """One row of the printed table, in the order of its columns; `large` writes values too long to write out."""
         middle = row.median if self.statistic == "median" and row.median else row.mean
-        digits, places = large or _decimals(middle.value), 2 if row.speedup.value < 1000 else 0
-        cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(middle.value, digits)]
-        cells += [_interval(middle, digits), None if row.std is None else _fixed(row.std, digits)]
-        cells += [_fixed(row.speedup.value, places), _interval(row.speedup, places)]
-        cells += [_fixed(row.relative_speedup, 2)] if self.baseline_k != 1 else []
-        cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
+        value, speedup = large or _fixed(middle.value), "{:.2f}".format if row.speedup.value < 1000 else "{:.0f}".format
+        share = "{:.3f}".format
+        cells: list[Cell | str | None] = [str(row.k), str(row.n), value(middle.value)]
+        cells += [middle.span(value, ".."), None if row.std is None else value(row.std)]
+        cells += [speedup(row.speedup.value), row.speedup.span(speedup, "..")]
+        cells += [f"{row.relative_speedup:.2f}"] if self.baseline_k != 1 else []
+        cells += [share(row.efficiency.value), row.efficiency.span(share, "..")]
         cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
+        cells += [f"{self.mfu[row.k]:.1%}"] if self.mfu else []
         words = row.verdict + (" (unsure)" if row.sure is False and row.verdict != UNDECIDED else "")
         words += ", oversubscribed" if row.oversubscribed else ""
         words += ", disturbed" if row.disturbed else ""
         return [*cells, Cell(words, _TONES.get(row.verdict, "bad"))]
 
 
-def _interval(estimate: Estimate, digits: int | Callable[[float], str]) -> str | None:
-    if estimate.low is None or estimate.high is None:
-        return None
-    return f"{_fixed(estimate.low, digits)}..{_fixed(estimate.high, digits)}"
-
-
-def _fixed(value: float, digits: int | Callable[[float], str]) -> str:
-    return digits(value) if callable(digits) else f"{value:.{digits}f}"
-
-
-def _decimals(value: float) -> int:
-    """Four decimals for values around one, more for small and fewer for large ones."""
+def _fixed(value: float) -> Callable[[float], str]:
+    """Text with four decimals for values around one, more for small and fewer for large ones."""
     steps = ((1e4, 1), (1e2, 2), (1e1, 3), (1e-2, 4), (1e-5, 7), (1e-8, 10))
-    return next((digits for limit, digits in steps if value >= limit), 13)
+    digits = next((digits for limit, digits in steps if value >= limit), 13)
+    return f"{{:.{digits}f}}".format
 
 
 def rule_words(result: SpeedupTable) -> str:

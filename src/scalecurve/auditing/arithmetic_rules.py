@@ -213,7 +213,11 @@ def _turned(point: ClaimPoint, column: str) -> FigureRange | None:
 
 @rule
 def time_and_rate_swapped(claim: Claim) -> Said:
-    kind = swapped(claim)
+    kind, base = swapped(claim), claim.baseline_k
+    beyond = [(p, e) for p, e in claim.curve if p.speedup is not None and p.k > base]
+    if kind and beyond and all((p.speedup or 1.0) < 1 < e * p.k / base for p, e in beyond):
+        text = f"the speedups are upside down: T(K)/T({base}) instead of T({base})/T(K)"
+        return Hit(text, remedy=f"write S = T({base})/T(K), above 1 where K workers are faster")
     other = {"times": "rates", "rates": "times"}
     return f"the {kind} give the published figures only when read as {other[kind]}" if kind else None
 

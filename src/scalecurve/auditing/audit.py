@@ -43,14 +43,6 @@ SOUND, WARNINGS, NOT_PUBLISHABLE = "sound", "warnings", "not publishable"
 WRONG, CONTRADICTORY, UNCHECKED, DOUBTFUL, NOT_STATED = (
     "wrong", "contradictory", "not checkable", "doubtful", "not stated"
 )  # fmt: skip
-GRADE_WORDS = {
-    SOUND: "Nothing is wrong or left out",
-    NOT_STATED: "The figures agree with each other, but not all that a reader needs is stated",
-    DOUBTFUL: "Nothing is proven wrong, but something is hard to believe",
-    UNCHECKED: "Fewer than three K have a time or a rate to check it by, and most of what a reader needs is not stated",
-    CONTRADICTORY: "The published figures cannot all be right",
-    WRONG: "What was compared is not one job, or was not measured fairly",
-}  # from the best to the worst
 VERDICTS = {SOUND: SOUND, NOT_STATED: WARNINGS, DOUBTFUL: WARNINGS}  # all other grades are not publishable
 WEIGHTS = {
     Item.BASELINE: 20, Item.WORKLOAD: 20, Item.STEADY: 10, Item.SPREAD: 20, Item.REGIME: 15, Item.EFFICIENCY: 15,
@@ -70,13 +62,18 @@ DECISIONS = {
 }
 MOST_DECISION = 120
 BARE = "Relative to what (K0, which program, how many seconds), and what was held fixed: all work, or that of a worker?"
+NOTHING = "Which speedup or efficiency, on how many workers, and relative to what?"
 BROKEN = {"work-differs": Item.WORKLOAD, "answer-differs": Item.WORKLOAD}  # errors of `measure`
 TONES: dict[str, Tone] = {
     "ok": "good", "missing": "warn", "violated": "bad", SOUND: "good", WARNINGS: "warn", NOT_PUBLISHABLE: "bad",
 }  # fmt: skip
 UNRULED = ("speedups-as-times", "mixed-units", "same-everywhere")  # doubts about times that no rule here states
 FIRST = "slower-than-baseline"  # whatever else is wrong: fewer workers would have been faster
-NAMED = ("slower-than-fewer", "wide-spread")  # what the first line says although it is no doubt about the claim
+NAMED = (
+    "slower-than-fewer",
+    "wide-spread",
+    "no-efficiency",
+)  # what the first line says although it is no doubt about the claim
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
@@ -119,32 +116,47 @@ class Audit(Result):
     @property
     def answer(self) -> Answer:
         figure = [f" E = {e:.2f} at K = {point.k}." for point, e in self.claim.curve[-1:]]
-        why = f"{', and' if self.grade == UNCHECKED else ':'} {self.worst.message}." if self.worst else None
-        said = DECISIONS[self.grade] + (why or "")
-        if self.worst and len(said) > MOST_DECISION:  # then without what it may come from
-            said = f"{said.removesuffix(f'{self.worst.message}.')}{self.worst.message.partition(': ')[0]}."
-        is_short = why is not None and len(said) <= MOST_DECISION
-        decision = said if is_short else "".join([DECISIONS[self.grade], ".", *figure])
+        joint = ", and" if self.grade == UNCHECKED else ":"
+        whys = [f"{DECISIONS[self.grade]}{joint} {why}." for why in self._reasons()]
+        if self._says_nothing:
+            whys = ["Do not rely on it: no speedup, efficiency, time or rate is stated."]
+        decision = next((said for said in whys if len(said) <= MOST_DECISION), None)
+        decision = decision or "".join([DECISIONS[self.grade], ".", *figure])
         facts = [one.message for one in (*self.findings, *self.violations) if one.code in NAMED]
         if facts and self.grade in (SOUND, NOT_STATED):
             named = " and ".join(re.split(r": | \(", fact)[0] for fact in facts)
             decision = f"Believe the figures, but {named}.{''.join(figure)}"
-        placed = next((one for one in self.findings if one.code == "standing"), None)
+        believed = self.worst is None or self.worst.code != "implausible"
+        placed = next((one for one in self.findings if one.code == "standing" and believed), None)
         return Answer(
             decision=decision,
             confidence=f"Score {self.score} of 100: {self._counts()}.",
             reason=None if placed is None or self.claim.curve[-1][1] > SUPERLINEAR else f"{placed.message}.",
-            next=f"ask: {BARE if self._is_bare else self.questions[0]}" if self.questions else None,
+            next=f"ask: {self._question()}" if self.questions else None,
         )
 
     def believes(self, doubt: Finding) -> bool:
         return True  # the grade holds what is doubted
 
+    def _reasons(self) -> list[str]:
+        """What decides: the whole finding, without what it may come from, or what its rule looks for."""
+        if self.worst is None:
+            named = [one.message for one in (*self.findings, *self.violations) if one.code in NAMED]
+            return [re.split(r": | \(", fact)[0] for fact in named if self.grade == UNCHECKED]
+        titles = [rule.title for rule in RULES if rule.code == self.worst.code]
+        message = self.worst.message
+        return [message, message.partition(": ")[0], *(f"{title[:1].lower()}{title[1:]}" for title in titles)]
+
     @property
-    def _is_bare(self) -> bool:
-        """Whether the claim is one figure relative to nothing that it names."""
+    def _says_nothing(self) -> bool:
+        """Whether the claim holds no figure at all."""
+        return not self.claim.curve and not any(point.timed for point in self.claim.points)
+
+    def _question(self) -> str:
+        """What to ask first; of one figure relative to nothing that the claim names, what it is relative to."""
         claim = self.claim
-        return len(claim.points) == 1 and claim.regime is None and claim.baseline.description is None
+        bare = len(claim.points) == 1 and claim.regime is None and claim.baseline.description is None
+        return NOTHING if self._says_nothing else BARE if bare else self.questions[0]
 
     @property
     def publishable(self) -> bool:

@@ -6,6 +6,7 @@ What the claim does not state is None; the audit asks for it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -22,6 +23,7 @@ from scalecurve.files import read_toml
 from scalecurve.formats.detection import PLAIN, ROWS, STUDY, detect
 from scalecurve.formats.loading import load_sources
 from scalecurve.formats.reading import ReadOptions
+from scalecurve.formats.regime import regime_in
 from scalecurve.formats.source import Source, sources_of
 from scalecurve.formats.user_file import FileSection, Positive, Whole, template, validate
 from scalecurve.study import Quantity, Regime, Run, Study, Treatment
@@ -29,15 +31,16 @@ from scalecurve.study import Quantity, Regime, Run, Study, Treatment
 SAME_SIZE, GROWN = 0.02, 1.5  # a size within so much is the same; from this ratio on it may grow with K
 IMPLAUSIBLE = 1.2  # an efficiency above this means that S(K0) is K0, not 1
 NotNegative = Annotated[FiniteFloat, Field(ge=0)]
+SCALED = re.compile(r"\bscaled speed-?ups?\b|\bGustafson", re.IGNORECASE)  # words for weak scaling
 HINT = "scalecurve audit --init claim.toml writes one to fill in"
 
 
 class ClaimPoint(FileSection):
     """One K as it was published; `speedup` and `efficiency` are the published ones, not recomputed.
 
-    A figure of 0 is one that was rounded to it.  A table also keeps the `samples` behind a mean, each figure as
-    `written`, and the unit of its `last_digit`; `efficiency_unit` says what the figure of E was: a share, percent, or a
-    speedup in the wrong column.
+    `least` and `most` are the seconds of the shortest and the longest run. A figure of 0 is one that was rounded to it.
+    A table also keeps the `samples` behind a mean, each figure as `written`, and the unit of its `last_digit`;
+    `efficiency_unit` says what the figure of E was: a share, percent, or a speedup in the wrong column.
     """
 
     k: Whole = Field(examples=[8])
@@ -45,6 +48,8 @@ class ClaimPoint(FileSection):
     rate: NotNegative | None = None
     rate_per_worker: NotNegative | None = None
     std: Annotated[FiniteFloat, Field(ge=0)] | None = Field(default=None, examples=[0.4])
+    least: NotNegative | None = None
+    most: NotNegative | None = None
     n: Whole | None = Field(default=None, examples=[5])
     speedup: NotNegative | None = Field(default=None, examples=[7.5])
     efficiency: NotNegative | None = Field(default=None, examples=[0.94])
@@ -53,6 +58,7 @@ class ClaimPoint(FileSection):
     iterations: Positive | None = Field(default=None, examples=[500])
     target: str | None = Field(default=None, examples=["75.9 % top-1"])
     machine: str | None = Field(default=None, examples=["cluster A"])
+    precision: str | None = None
     threads: Whole | None = Field(default=None, description="per worker", examples=[8])
     answers: tuple[str | float, ...] = Field(
         default=(), description="checksum or result of the runs", examples=[[1.25]]
@@ -73,6 +79,13 @@ class ClaimPoint(FileSection):
     @property
     def timed(self) -> bool:
         return bool(self.seconds or self.rate or self.rate_per_worker)
+
+    @property
+    def spread(self) -> float | None:
+        """How far runs differ, as a share of the mean: the standard deviation, or half of longest less shortest."""
+        half = None if self.least is None or self.most is None else (self.most - self.least) / 2
+        width = half if self.std is None else self.std
+        return width / self.seconds if self.seconds and width is not None else None
 
     def quoted(self, name: str) -> str:
         """A figure as it was written; in its shortest form where only the number is known."""
@@ -166,7 +179,11 @@ class Claim(FileSection):
     @model_validator(mode="after")
     def _with_plain_points(self) -> Claim:
         """`workers` with its speedup or efficiency is a point like any other, and every efficiency a share."""
-        points = self.points
+        points, words = self.points, f"{self.statement or ''}; {self.name}"
+        both = {"strong", "weak"} <= set(re.findall("strong|weak", words.lower()))
+        said = regime_in(words) or (Regime.WEAK if SCALED.search(words) else None)
+        if self.regime is None and said and not both:
+            object.__setattr__(self, "regime", said.value)
         if self.workers is not None and all(point.k != self.workers for point in points):
             points = (*points, ClaimPoint(k=self.workers, speedup=self.speedup, efficiency=self.efficiency))
             object.__setattr__(self, "points", points)
@@ -271,6 +288,11 @@ class Claim(FileSection):
         sizes = {point.size for point in self.points}
         fixed = "strong" if len(sizes) == 1 and None not in sizes else None
         return "weak" if self.may_be_weak else fixed
+
+    @property
+    def counts_threads(self) -> bool:
+        """Whether K counts threads or cores, so that more threads of a worker are a larger K."""
+        return self.k_unit.startswith(("thread", "core", "cpu"))
 
     @property
     def may_be_weak(self) -> bool:
@@ -419,15 +441,12 @@ def claim_of(study: Study) -> Claim:
     }[study.quantity]
     # `scalecurve measure` has compared the answers already, with its own tolerance; its findings say so.
     compared = study.provenance.tool == "scalecurve measure"
-    counts_threads = study.k_unit.startswith(("thread", "core", "cpu"))  # more threads of a worker are a larger K there
     summary = curve_of(study)
     points = []
     for k, n, mean, std in zip(summary.k, summary.n, summary.mean, summary.std, strict=True):
         facts = _facts(runs_by_k.get(int(k), [])) | {quantity: float(mean)}
         if compared:
             del facts["answers"]
-        if counts_threads:
-            del facts["threads"]
         points.append(ClaimPoint(k=int(k), n=int(n), std=float(std) if n > 1 else None, **facts))
     job, machine = study.workload, study.provenance
     itself = f"the job itself at K = {study.baseline_k}" if job.command else None

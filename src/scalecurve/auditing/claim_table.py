@@ -5,6 +5,7 @@ The cells come from the reader of all plain tables, so that a table that `table`
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from typing import Any
 from scalecurve.auditing.claim import Claim
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.formats.headers import (
+    WORDS,
+    Statistic,
     ValueColumn,
     in_english,
     k_unit_of,
@@ -37,20 +40,24 @@ PERCENT_HEADER = 0.01
 AVERAGED = r"^(?:geo(?:metric)?[ _-]?)?(?:mean|average|avg\.?)[ _-]?"
 EXTRAPOLATED = re.compile(r"\b(extrapolat|project|predict|estimat)ed\b", re.IGNORECASE)
 PRINTED = {"seconds", "rate", "rate_per_worker", "speedup", "efficiency"}
-TEXTS = {"target", "machine"}
+TEXTS = {"target", "machine", "precision"}
+ENDS = {Statistic.DEVIATION: "std", Statistic.MINIMUM: "least", Statistic.MAXIMUM: "most"}
 MEASURED = {
     Quantity.SECONDS: "seconds",
     Quantity.THROUGHPUT: "rate",
     Quantity.THROUGHPUT_PER_WORKER: "rate_per_worker",
 }
+SIZE_FILLERS = {"total", "global", "number", "num", "of"}
+WORKER = r"(gpu|device|worker|rank|process|core|replica|accelerator|chip|node)"
 COLUMNS = {
     "std": r"(time_|runtime_)?(std|sd|stdev|std_?dev(iation)?|standard_deviation|sigma|stderr|error)(_time)?|σ|±|\+/-",
     "n": r"n|n_?runs|(num(ber)?_of_)?(repeats|runs|samples|repetitions|trials)",
-    "work": r"work|total_work|size|problem_size|total_problem_size|cells|tokens|atoms|elements|dofs?",
     "batch": r"(global_)?batch(_size)?|gbs",
-    "iterations": r"steps|iterations|iters|epochs",
+    "batch_per_worker": rf"(local|{WORKER}|per_{WORKER})_batch(_size)?|batch(_size)?[_/](per_)?{WORKER}",
+    "iterations": r"(steps|iterations|iters|epochs)(_(to|until|till)_.*)?",
     "target": r"target|accuracy_target",
     "machine": r"machine|cluster|host_type|system|hardware",
+    "precision": r"(data_?|d)type|(numerical_|number_)?(precision|format)",
     "threads": r"threads(_per_(rank|worker|process))?|omp_num_threads",
     "extrapolated": r"extrapolated|projected|predicted",
 }
@@ -122,6 +129,8 @@ def _rows_by_k(
         elif 1 <= count < 10**9 and count % 1 == 0:
             values = _row_values(grid.where(i), row, columns, mark, faults)
             if any(values.get(figure) is not None for figure in PRINTED):
+                if (batch := values.pop("batch_per_worker", None)) is not None:
+                    values["batch"] = batch * count
                 by_k.setdefault(int(count), []).append(values | {"k": int(count)})
         elif not all(map(no_result, row[:place] + row[place + 1 :])):
             remedy = "write the count, or remove the row"
@@ -179,13 +188,19 @@ def _meaning(header: str, of_values: float) -> tuple[str, float] | None:
     """What a column beside K and the values holds, and its factor; that of a spread without a unit is `of_values`."""
     plain = re.sub(r"[\s.-]+", "_", in_english(header).lower().strip("*`$\"' ."))
     bare, _, unit = re.sub(r"[)\]]$", "", plain).replace("[", "(").partition("(")
-    ratio = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE))
+    bare += unit if unit.startswith("per_") else ""
+    ratio, head = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE)), parse_header(header)
     name = next((own for own, pattern in COLUMNS.items() if re.fullmatch(pattern, bare.rstrip("_"))), ratio)
+    if name is None and head.statistic in ENDS and not head.says("rate"):
+        name = ENDS[head.statistic]
+    elif name is None and head.unit is None and head.words and {*head.words} <= WORDS["work"] | SIZE_FILLERS:
+        name = "work"
     in_percent = any(mark in plain for mark in ("%", "percent", "pct"))
-    if name is None or (name == "std" and in_percent):
+    of_time = name in ENDS.values()
+    if name is None or (of_time and in_percent):
         return None
-    own = unit_of(unit) if name == "std" else None
-    factor = of_values if name == "std" and own is None else 1.0 if own is None else own.factor
+    own = (unit_of(unit) or head.unit) if of_time else None
+    factor = of_values if of_time and own is None else 1.0 if own is None else own.factor
     return name, PERCENT_HEADER if name == "efficiency" and in_percent else factor
 
 
@@ -203,6 +218,8 @@ def _row_values(
             values[name] |= cell.lower() in ("1", "yes", "true", "x")
         elif name == "k":
             continue
+        elif name == "work":
+            values[name] = _size(cell, mark)
         elif "," in cell and name in ("speedup", "efficiency") and mark in (DecimalMark.UNKNOWN, DecimalMark.BOTH):
             remedy = "write decimals with a point, or semicolons between the columns"
             faults.append(Fault("the comma may part decimals or thousands", f"{where}, {name}", cell, remedy))
@@ -225,6 +242,16 @@ def _add_figure(values: dict[str, Any], name: str, cell: str, printed: PrintedCe
         values["std"] = printed.spread * scale
     if in_percent:
         values |= {"efficiency_unit": "percent", "percent_sign": cell.endswith("%")}
+
+
+def _size(cell: str, mark: DecimalMark) -> float | None:
+    """A problem size, also as 512x512 or 64^3; None where the cell is no number."""
+    plain = re.sub(r"[×*]", "x", cell.strip("*`$ "))
+    if power := re.fullmatch(r"(\d+)\^(\d)", plain):
+        return float(int(power[1]) ** int(power[2]))
+    numbers = [parse_cell(part, mark) for part in plain.split("x")]
+    sizes = [number.value for number in numbers if number is not None and 0 < number.value < math.inf]
+    return math.prod(sizes) if len(sizes) == len(numbers) else None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import errno
 import json
 import math
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -115,7 +116,7 @@ class History(Result):
         rises = [change for change in self.changes if change.change > 0]
         latest = (rises or self.changes)[-1] if self.changes else None
         if latest is None:
-            decision = f"No change of T beyond noise along {len(self.entries)} checks of {self.name}."
+            decision = f"No change of T beyond noise along {_checks(len(self.entries))} of {self.name}."
         else:
             where = "at all K" if latest.k is None else f"at K = {latest.k}"
             how = (
@@ -128,7 +129,7 @@ class History(Result):
             decision=decision,
             confidence=f"Histories without a change show one in {LEVEL:.0%}."
             if len(self.entries) >= LEAST_CHECKS
-            else f"{len(self.entries)} checks are too few to tell a change from noise.",
+            else f"A change can be told from noise with {LEAST_CHECKS} checks or more.",
             reason=None
             if self.session is None
             else f"Between sessions T of all K shifts by {self.session:.1%}"
@@ -160,11 +161,15 @@ class History(Result):
             efficiencies.append([entry.label, *shares])
             verdict = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}[entry.passed]
             rows.append([*cells, verdict, Cell("change", "warn") if place in marked else None])
-        head = f"{self.name}: {len(self.entries)} checks, the last {len(rows)} shown"
+        head = f"{self.name}: {_checks(len(self.entries))}, the last {len(rows)} shown"
         ratios = table(["commit", *(f"E({k})" for k in self.all_k)], efficiencies)
         blocks: list[Block] = [Paragraph(head), table(heads, rows)]
         blocks += [Paragraph(f"{change}.", "bad" if change.change > 0 else "good") for change in self.changes]
         return Document(None, tuple(blocks), details=(ratios,))
+
+
+def _checks(count: int) -> str:
+    return f"{count} check{'' if count == 1 else 's'}"
 
 
 def entry_of(study: Study, *, passed: bool | None = None, drift: bool = False) -> HistoryEntry:
@@ -278,12 +283,16 @@ def history(path: str | Path, *, name: str | None = None) -> History:
         raise InputError(Fault(message, value=name, remedy=remedy), subject=Path(path).name)
     if name is None and len(names) > 1:
         raise InputError(
-            Fault("the history holds several studies", value=", ".join(names), remedy="choose with --name")
+            Fault(
+                "the history holds several studies",
+                value=", ".join(names),
+                remedy=f"choose one: scalecurve history {shlex.quote(str(path))} --name {shlex.quote(names[0])}",
+            )
         )
     session = session_shift(entries)
     findings = []
     if len(entries) < LEAST_CHECKS:
-        message = f"{len(entries)} checks: a change can be told from noise with {LEAST_CHECKS} or more"
+        message = f"{_checks(len(entries))}: a change can be told from noise with {LEAST_CHECKS} or more"
         findings.append(info("history-short", message))
     return History(
         name=entries[0].name,

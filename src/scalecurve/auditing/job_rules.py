@@ -9,6 +9,7 @@ from typing import Any
 from scalecurve.auditing.claim import Claim, ClaimPoint
 from scalecurve.auditing.figures import MOST_UNIT
 from scalecurve.auditing.rule import Hit, Said, rule
+from scalecurve.units import format_count
 
 NEAR_ONE = 0.02
 IMPOSSIBLE = 2.0
@@ -37,6 +38,7 @@ COUNTS = (
     r"\bx\s*\d+\b",
     rf"\b{COUNTED}\b",
     r"(?<=\d)s\b",
+    r"(?<=\w)\.(\d*x?large|metal)(-\d+xl)?\b",  # sizes of one kind of rented machine
 )
 
 
@@ -68,11 +70,13 @@ def baseline_differs(claim: Claim) -> Said:
         "precision": (claim.baseline.precision, claim.precision),
         "hardware": (claim.baseline.hardware, claim.environment.hardware),
     }
-    return [
+    hits = [
         Hit(f"the baseline's {name} is {own}, that of the other points {others}", {name: [own, others]})
         for name, (own, others) in pairs.items()
         if own and others and machine_kind(own) != machine_kind(others)
     ]
+    first = {value.casefold(): f"{value} at K = {k}" for k, value in reversed(stated(claim, "precision").items())}
+    return [*hits, Hit(f"the precision differs: {', '.join(reversed(first.values()))}")] if len(first) > 1 else hits
 
 
 @rule
@@ -173,9 +177,10 @@ def mixed_regime(claim: Claim) -> Said:
         return None
     (first_k, first), (last_k, last) = claim.sizes[0], claim.sizes[-1]
     total = "batch" if all(point.work is None for point in claim.points) else "work"
+    real = "weak" if kinds == {"grows"} else "strong"
     return Hit(
-        f"the claim says {claim.regime} scaling, but the total {total} goes from {first:g} at K = {first_k} to "
-        f"{last:g} at K = {last_k}: this is {'weak' if kinds == {'grows'} else 'strong'} scaling",
+        f"the claim says {claim.regime} scaling, but the total {total} goes from {format_count(first)} at "
+        f"K = {first_k} to {format_count(last)} at K = {last_k}: this is {real} scaling",
         {"sizes": dict(claim.sizes)},
     )
 
@@ -197,7 +202,7 @@ def workload_changed(claim: Claim) -> Said:
         hits.append(Hit("the work per point is neither fixed nor proportional to K", {"sizes": dict(claim.sizes)}))
     for name, words in {"iterations": "iterations", "target": "targets"}.items():
         values = dict.fromkeys(stated(claim, name).values())
-        listed = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
+        listed = "; ".join(f"{value:,.12g}" if isinstance(value, float) else str(value) for value in values)
         if len(values) > 1:
             hits.append(Hit(f"the {words} differ between points ({listed}): another job at another K"))
     if claim.workload_fixed is False and claim.regime != "weak":
@@ -257,7 +262,7 @@ def regime_unknown(claim: Claim) -> Said:
 
 @rule
 def threads_changed(claim: Claim) -> Said:
-    threads = stated(claim, "threads")
+    threads = {} if claim.counts_threads else stated(claim, "threads")
     listed = ", ".join(f"{count} at K = {k}" for k, count in threads.items())
     text = f"threads per worker differ between points ({listed})"
     return Hit(text, {"threads": threads}) if len(set(threads.values())) > 1 else None

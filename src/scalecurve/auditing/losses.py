@@ -8,7 +8,9 @@ standard deviation of that of a session.  Own shifts of several K are taken to g
     larger K    the mean of d over the m largest K minus what the smaller K say of the shift
     all K       the mean of d, against noise and shift together
 
-A loss must also be one by itself: a K that is not slower has lost nothing, however much faster the others became.
+Only K that agree with each other, and with no shift as one more of them, say what the session did: where the code
+became faster at some K, the others have lost nothing. A loss must also be one by itself: a K that is not slower has
+lost nothing, however much faster the others became.
 
 With few runs noise is judged twice, by the spread of the K itself and by that of all K together, and both must call
 the loss large: three runs that happen to be close (a program with a fast and a slow mode) do not make noise small, and
@@ -150,6 +152,10 @@ def losses_of(new: LogMeans, old: LogMeans, *, false_alarm: float, shifts: Shift
         inside = np.zeros(count, dtype=bool)
         inside[list(places)] = True
         weights = ~inside * shared / careful
+        if not inside.all():
+            others = change[..., ~inside]
+            middle = np.median(np.append(others, np.zeros_like(others[..., :1]), axis=-1), axis=-1, keepdims=True)
+            weights = weights * (np.abs(change - middle) <= TOO_LARGE * np.sqrt(careful))
         precision = weights.sum(axis=-1) + (1.0 / shift if shift > 0 else 1e30)
         mean = change[..., inside].mean(axis=-1)
         estimate = mean - (weights * change).sum(axis=-1) / precision

@@ -21,6 +21,7 @@ HIGH, FAIR = 0.85, 0.7
 FLAT = 0.25
 NO_LOSS = 0.005
 NEARLY_LINEAR = 0.85
+BEST_OF = r"\b(best|fastest|minimum|shortest) (out )?of \w+"
 
 
 def _startup(claim: Claim, treatment: Treatment) -> list[str]:
@@ -58,8 +59,10 @@ def few_repeats(claim: Claim) -> Said:
 
 @rule
 def spread_missing(claim: Claim) -> Said:
-    if claim.measurement.spread_reported or stated(claim, "std"):
+    if claim.measurement.spread_reported or any(point.spread is not None for point in claim.points):
         return None
+    if best := re.search(BEST_OF, f"{claim.statement or ''}; {claim.workload or ''}", re.IGNORECASE):
+        return Hit(f"{best[0]} runs: the best of several hides how much they differ", credit=0.25)
     repeats = claim.measurement.repeats or max(stated(claim, "n").values(), default=None)
     if repeats is None:
         return "repeats and spread not stated"
@@ -68,11 +71,12 @@ def spread_missing(claim: Claim) -> Said:
 
 @rule
 def wide_spread(claim: Claim) -> Said:
-    wide = {p.k: p.std / p.seconds for p in claim.points if p.std and p.seconds and p.std > WIDE * p.seconds}
+    wide = {p.k: p.spread for p in claim.points if p.spread and p.spread > WIDE}
     if not wide:
         return None
     k = max(wide, key=wide.__getitem__)
-    text = f"runs differ by {wide[k]:.0%} at K = {k} (standard deviation over mean)"
+    how = "half of longest less shortest" if stated(claim, "std").get(k) is None else "standard deviation"
+    text = f"runs differ by {wide[k]:.0%} at K = {k} ({how} over mean)"
     return Hit(text, {"k": k, "spread": wide[k]}, credit=0.5)
 
 
@@ -81,8 +85,8 @@ def superhuman_precision(claim: Claim) -> Said:
     repeats, spreads = claim.measurement.repeats, stated(claim, "std")
     several = [p for p in claim.points if p.k in spreads and (p.n or repeats or 2) > 1]
     relative = [spreads[p.k] / p.seconds for p in several if p.seconds]
-    if relative and max(relative) < SMALLEST_SPREAD:
-        return f"the largest relative spread is {max(relative):.1e}: no wall clock repeats that closely"
+    if relative and 0 < max(relative) < SMALLEST_SPREAD:
+        return f"the largest relative spread is {max(relative):.2g}: no wall clock repeats that closely"
     if equal := [p.k for p in several if p.std == 0 and (p.n or repeats or 1) > 2]:
         listed = ", ".join(map(str, equal))
         return Hit(f"the spread at K = {listed} is 0 over several runs: rounded, copied, or one run", {"k": equal})
@@ -174,7 +178,8 @@ def karp_flatt_trend(claim: Claim) -> Said:
 def _slower(claim: Claim) -> Hit | None:
     """The largest K that is slower than a smaller one, beyond the noise."""
     fastest, slow = (claim.baseline_k, 1.0, claim.at(claim.baseline_k)), None
-    for point, e in () if claim.may_be_weak else claim.curve:
+    grows = claim.may_be_weak or set(claim.steps) == {"grows"}  # whatever the claim says of its regime
+    for point, e in () if grows else claim.curve:
         speed = e * point.k / claim.baseline_k
         noise = 2 * math.hypot(*(p.std / p.seconds for p in (fastest[2], point) if p and p.std and p.seconds))
         if speed >= fastest[1]:

@@ -43,7 +43,6 @@ def _common(function: Function) -> Function:
 @option("--comm", SHARE, "Communication coefficient c.", required=True)
 @option("--hold", SHARE, "The efficiency to hold.", required=True)
 @option("--growth", str, "How communication grows: log or linear.", "log")
-@option("--serial-share", bool, "The serial part is a share of the work, and grows with it.")
 @_common
 def isoefficiency(*, workers: Workers, plot: Plot | None, output: Output, **chosen: Chosen) -> None:
     """Find the work per worker w(K) that holds an efficiency."""

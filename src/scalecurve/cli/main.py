@@ -206,20 +206,25 @@ def explained(problem: BaseException, arguments: list[str]) -> tuple[str, int]:
 
 
 WAY_OUT = re.compile(
-    r"(--(?:regime|series|quantity|k-column|value-column|table|unit|accept|work-per-job)) ('[^']+'|[\w.-]+)"
+    r"(--(?:regime|series|quantity|k-column|value-column|table|unit|accept|work-per-job|deadline|budget))"
+    r" ('[^']+'|[\w.-]+)"
 )
 
 
 def ways_out(arguments: list[str], message: str) -> list[str]:
     """The command that was typed with each option that the message offers, ready to be typed."""
-    offered = dict.fromkeys(WAY_OUT.findall(message))
+    offered = {pair: None for pair in WAY_OUT.findall(message) if pair[0] not in arguments}
     known = load_command(arguments[0]).params if arguments and arguments[0] in COMMANDS else ()
     if not {option for option, _ in offered} <= {name for parameter in known for name in parameter.opts}:
         return []
     words = [word for word in arguments if word != "-"]
     if not offered or "--" in words or len(words) < len(arguments) or len({option for option, _ in offered}) > 1:
         return []  # standard input is used up; several options at once are no single way
-    return [f"{shlex.join(['scalecurve', *words])} {option} {value}" for option, value in list(offered)[:MOST_WAYS]]
+    commands = []
+    for option, value in list(offered)[:MOST_WAYS]:
+        at = words.index(option) if option in words else len(words)  # said again
+        commands.append(f"{shlex.join(['scalecurve', *words[:at], *words[at + 2 :]])} {option} {value}")
+    return commands
 
 
 def error_report(arguments: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from scalecurve.cli.output import (
     start_file,
 )
 from scalecurve.document import Result
-from scalecurve.errors import ScalecurveError
+from scalecurve.errors import TYPED, ScalecurveError
 from scalecurve.findings import Severity
 from scalecurve.measurement.settings import SettingsOption, options, template
 from scalecurve.study import Study, StudySet
@@ -115,7 +116,7 @@ def command(
 
     Describe the job once: scalecurve measure --regime strong --workers 1,2,4 -o study.json -- ./solver {workers}
     """
-    endings = (".toml", ".json") if resume or collect else (".toml",)  # a study says itself how it was measured
+    endings = (".toml", ".json") if resume or collect or force else (".toml",)  # a study says how it was measured
     file = Path(words[0]) if words and words[0].endswith(endings) else None
     settings = {**context.meta.get(_VALUES, {}), "command": (words[1:] if file else words) or None}
     if init:
@@ -139,6 +140,10 @@ def command(
 
 def tell(study: Study | StudySet, place: Path | None, output: Output) -> int:
     """Print what a measurement ends with and where it stands; the exit code."""
-    emit(study if output.format else ending_of(study), replace(output, file=None))
+    typed = TYPED.set((shlex.quote(str(place)) if place else None, TYPED.get()[1]))
+    try:
+        emit(study if output.format else ending_of(study), replace(output, file=None))
+    finally:
+        TYPED.reset(typed)
     note(f"{place} written; `scalecurve report {place} -o report.html` makes a page of it", output)
     return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -26,7 +26,7 @@ from scalecurve.cli.output import (
 )
 from scalecurve.errors import Fault, InputError
 from scalecurve.render.terminal import finding_text
-from scalecurve.training.inputs.request import PlanRequest, plan_template, read_request
+from scalecurve.training.inputs.request import PlanRequest, plan_template, read_request, settings
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.comparisons import ClusterComparison, LayoutComparison
@@ -40,11 +40,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def plan_options(function: Function) -> Function:
     """An option for each setting of PlanRequest."""
-    for entry in reversed(fields(PlanRequest)):
-        about = entry.metadata
-        flag = f"{flag_of(about['option'] or entry.name)} {entry.name}"
-        kind = click.IntRange(min=1) if entry.name == "top" else NUMBER if about["kind"] is float else about["kind"]
-        function = option(flag, kind, about["meaning"], metavar=about["metavar"] or None)(function)
+    for field, about in reversed(list(settings().items())):
+        flag = f"{flag_of(about.option or field)} {field}"
+        kind = click.IntRange(min=1) if field == "top" else NUMBER if about.kind is float else about.kind
+        function = option(flag, kind, about.meaning, metavar=about.metavar)(function)
     return function
 
 
@@ -100,12 +99,13 @@ def compared(
     """A layout beside the best of the plan, or the same run on another cluster."""
     from scalecurve.training.answers.comparisons import compare_clusters
     from scalecurve.training.answers.comparisons import why_not as compare_layout
-    from scalecurve.training.answers.plan import Plan, sweep
+    from scalecurve.training.answers.plan import Plan, command_of, sweep
 
     if not isinstance(answer, Plan):
         raise InputError(Fault("a comparison starts from a plan", remedy="leave out --layout and --explain"))
     if why_not is not None:
-        return compare_layout(answer, why_not)
+        further = command_of(request, layout=why_not, explain=answer.rows[0].gpus)
+        return compare_layout(answer, why_not, further)
     return compare_clusters(answer, sweep(replace(request, cluster=against or "")))
 
 

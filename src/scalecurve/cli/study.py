@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.study import Study, StudySet
 
 if TYPE_CHECKING:
+    from scalecurve.analysis.table import SpeedupTable
     from scalecurve.formats.imported import Imported
 
 
@@ -62,19 +64,22 @@ def table(
 
         emit(for_each_curve(study, lambda one: tabulate_energy(one, level=level)), output)
         return
-    emit_drawn(for_each_curve(study, lambda one: sc.tabulate(one, level=level, **chosen)), plot, output)
+    emit_drawn(for_each_curve(study, lambda one: with_mfu(sc.tabulate(one, level=level, **chosen), one)), plot, output)
+
+
+def with_mfu(table: SpeedupTable, study: Study) -> SpeedupTable:
+    """The table with the MFU at each K, where the study is of a training job whose model and accelerator are named."""
+    if "tok" not in (study.unit or "").lower() and study.unit != "tps":
+        return table
+    from scalecurve.training.answers.measured import mfu_of_study
+
+    return replace(table, mfu=mfu_of_study(study, {row.k: row.mean.value for row in table.rows}))
 
 
 @click.command(cls=SectionedCommand)
 @curves_options
 @option("--law", str, "Only this law; may be repeated.", multiple=True)
 @level_option("0.95")
-@option(
-    "--weighting",
-    ["relative", "absolute"],
-    "Of errors: relative, or plain least squares as other tools do.",
-    "relative",
-)
 @option("--hold", SHARE, "Efficiency that isoefficiency holds (default 0.7); may be repeated.", multiple=True)
 @option("--each-curve", bool, "Fit every curve by itself, also where the curves differ in size.")
 @plot_option
@@ -87,7 +92,6 @@ def fit(
     each_curve: bool,
     plot: Plot | None,
     output: Output,
-    **chosen: Chosen,
 ) -> None:
     """Rank laws by how well they predict K they were not fitted to, with intervals of their parameters.
 
@@ -102,7 +106,7 @@ def fit(
     if plot is not None:
         raise InputError(Fault("only T(N, K) has a picture here", where="--plot", remedy="draw `table` or `forecast`"))
     with working("fitting laws", output):
-        result = for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level, **chosen))
+        result = for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level))
     emit(result, output)
 
 
@@ -114,10 +118,7 @@ def fit(
 @option("--extrapolate", bool, "Answer even beyond 16 times the largest measured K.")
 @option("--kind", ["strong", "weak", "collective"], "Treat the study as this kind of curve.")
 @option("--cores", int, "Cores that all workers share: more threads than cores gain nothing.")
-@option("--serial", SHARE, "Share of T(1) that is serial by a profile, as 0.05 or 5%: limits the forecast.")
 @option("--like", str, "A study of the same program at larger K.", multiple=True, metavar="FILE")
-@option("--domain", str, "Compare with published curves of this domain (hpc, database ...).")
-@option("--explain", bool, "Show the weights of the predictors and the most similar published curves.")
 @plot_option
 @output_options
 def forecast(
@@ -130,7 +131,7 @@ def forecast(
 ) -> None:
     """Predict T (or throughput), S and E at larger K, with intervals.
 
-    The forecast is tried on the study itself, and the study is compared with published curves.
+    The forecast is tried on the study itself.
 
     Beyond 4 times the largest measured K a row is shown in grey, beyond 16 times it is refused.  With --size,
     curves that differ in problem size are predicted together.

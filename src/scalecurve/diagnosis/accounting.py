@@ -125,22 +125,6 @@ class Accounting:
                 shares[name] += own * float(seconds)
         return shares
 
-    def share_interval(self, cause: str, chances: Mapping[str, float]) -> tuple[float, float]:
-        """The 90 % interval of a cause's share of the loss at the largest K: noise of the runs, and parts that others
-        may have caused."""
-        k = next(reversed(self.by_k))
-        lost, spent = self.lost[k], float(np.median(count(self.by_k[k]).spent))
-        if lost.sum() <= 0:
-            return (1.0, 1.0) if cause == NONE else (0.0, 0.0)
-        low = high = 0.0
-        for place, (part, (mean, least, most)) in enumerate(self.worker_time(k).items()):
-            own = self._divided(chances)[part].get(cause, 0.0)
-            error = 0.5 * (most - least) * spent / lost.sum()
-            share = float(lost[place] / lost.sum())
-            low += max(share - error, 0.0) * (own if own > 0.95 else 0.0)
-            high += min(share + error, 1.0) * (1.0 if own > 0.05 else 0.0) if mean > 0 else 0.0
-        return min(low, 1.0), min(high, 1.0)
-
     def seconds(self, k: int) -> dict[str, float]:
         """Mean seconds of a worker by kind of phase."""
         return {kind: float(np.mean([getattr(own, kind).mean() for own in self.by_k[k]])) for kind in KINDS}

@@ -26,7 +26,7 @@ from scalecurve.diagnosis.causes import (
     weights,
 )  # fmt: skip
 from scalecurve.diagnosis.extensions import Extensions, extensions_of
-from scalecurve.diagnosis.thread_states import CORE, STARVED, starved_share, without_starvation
+from scalecurve.diagnosis.thread_states import CORE, STARVED, ThreadLoss, starved_share, without_starvation
 from scalecurve.diagnosis.weighing import FROM_THREADS, FROM_TIMES, Weighed, weigh
 from scalecurve.document import (
     Answer,
@@ -75,15 +75,10 @@ _POP_ROWS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Cause(JsonRecord):
-    """One cause: its share of the lost worker-time at the largest K, and the chance that it is the largest one.
-
-    `share_low` to `share_high` holds the share with a chance of 90 %, as far as the evidence can tell causes apart.
-    """
+    """One cause: its share of the lost worker-time at the largest K, and the chance that it is the largest one."""
 
     name: str
     share: float
-    share_low: float
-    share_high: float
     probability: float
 
 
@@ -261,8 +256,7 @@ class Diagnosis(Result):
         if self.reason is None:
             blocks.append(self._causes())
             if self._counts:
-                meanings = [(c.name, self.meanings[c.name]) for c in self.causes]
-                details += [self._shares(), table([Column("cause", "left"), Column("meaning", "left")], meanings)]
+                details.append(self._shares())
         if all(row.pop for row in self.by_k):
             details.append(self._pop())
         shown = tuple(own for own in self.findings if own.severity is not Severity.INFO)
@@ -276,13 +270,12 @@ class Diagnosis(Result):
         return self.basis not in (FROM_TIMES, FROM_THREADS)
 
     def _causes(self) -> Block:
-        last = Column("90 %") if self._counts else Column("meaning", "left")
-        heads = [Column("cause", "left"), Column("chance"), Column("share of the loss"), last]
-        rows = []
-        for c in self.causes:
-            if c.name in self.candidates or (c.share >= SMALL_SHARE and self.candidates[0] != NONE):
-                more = f"{c.share_low:.0%} to {c.share_high:.0%}" if self._counts else self.meanings[c.name]
-                rows.append((c.name, f"{min(c.probability, 0.99):.0%}", f"{c.share:.0%}", more))
+        heads = [Column("cause", "left"), Column("chance"), Column("share of the loss"), Column("meaning", "left")]
+        rows = [
+            (c.name, f"{min(c.probability, 0.99):.0%}", f"{c.share:.0%}", self._meaning(c.name))
+            for c in self.causes
+            if c.name in self.candidates or (c.share >= SMALL_SHARE and self.candidates[0] != NONE)
+        ]
         return table(heads, rows)
 
     def _worker_time(self) -> Block:
@@ -296,7 +289,7 @@ class Diagnosis(Result):
         )
 
     def _shares(self) -> Block:
-        shown = [c for c in self.causes if c.name in self.candidates or c.share_high >= SMALL_SHARE]
+        shown = [c for c in self.causes if c.name in self.candidates or c.share >= SMALL_SHARE]
         rows = [
             [str(row.k), f"{row.efficiency:.3f}", *(f"{row.shares.get(c.name, 0.0):.0%}" for c in shown)]
             for row in self.by_k
@@ -400,7 +393,7 @@ def diagnose(
         separate_by=separate_by,
         reason=None,
         basis=weighed.basis,
-        causes=_causes(chances, rows, weighed),
+        causes=_causes(chances, rows),
         by_k=rows,
         counted=counted,
         evidence=tuple(_evidence(study, weighed, extra)),
@@ -438,21 +431,14 @@ def _rows(study: Study, weighed: Weighed, chances: Mapping[str, float]) -> tuple
             shares = own.shares(k, chances) if lossy else row.shares
             row = replace(row, shares=shares, seconds=own.seconds(k), pop=own.pop(k))
         elif lossy:
-            row = replace(row, shares=by_terms)
+            row = replace(row, shares=counted.shares(chances) if isinstance(counted, ThreadLoss) else by_terms)
         rows.append(replace(row, worker_time=counted.worker_time(k) if counted is not None else {}))
     return tuple(rows)
 
 
-def _causes(chances: Mapping[str, float], rows: tuple[CauseRow, ...], weighed: Weighed) -> tuple[Cause, ...]:
-    causes = []
-    for name, chance in chances.items():
-        share = rows[-1].shares.get(name, 0.0)
-        parts = list(weighed.terms.values()) or [(1.0, dict(chances))]
-        low, high = (sum(part for part, own in parts if own[name] > least) for least in (0.95, 0.05))
-        if weighed.accounting is not None:
-            low, high = weighed.accounting.share_interval(name, chances)
-        low, high = min(low, share), max(high, share)
-        causes.append(Cause(name=name, share=share, share_low=low, share_high=high, probability=chance))
+def _causes(chances: Mapping[str, float], rows: tuple[CauseRow, ...]) -> tuple[Cause, ...]:
+    shares = rows[-1].shares
+    causes = [Cause(name=name, share=shares.get(name, 0.0), probability=chance) for name, chance in chances.items()]
     return tuple(sorted(causes, key=lambda own: (-own.probability, -own.share)))
 
 
@@ -502,10 +488,7 @@ def _findings(study: Study, weighed: Weighed, candidates: tuple[str, ...]) -> li
 def _refused(judged: Diagnosis, reason: str, outcast: int | None = None) -> Diagnosis:
     """The same without a cause: every one alike, and what to do instead."""
     even = 1.0 / (len(ANSWERS) - 1)
-    causes = tuple(
-        replace(own, share_low=0.0, share_high=1.0, probability=0.0 if own.name == NONE else even)
-        for own in judged.causes
-    )
+    causes = tuple(replace(own, probability=0.0 if own.name == NONE else even) for own in judged.causes)
     findings, advice = judged.findings, MEASURE_AGAIN
     if reason == LACK_OF_FIT:
         message = "no sum of the terms that have a name follows these times"

@@ -102,7 +102,6 @@ def evidence(by_k: Runs, *, weak: bool) -> dict[str, float]:
         numbers[f"compute: {name}"] = max(share["compute"], 0.0) * value
     for name, value in _messages(by_k, lost, weak=weak).items():
         numbers[f"collectives: {name}"] = max(share["collectives"], 0.0) * value
-    numbers["outside: steady"] = max(share["outside phases"], 0.0) * _steady([own[0].outside for own in by_k.values()])
     numbers["loading: grows"] = max(share["loading"], 0.0) * _power(lost[:, PARTS.index("loading")], list(by_k))
     return numbers
 
@@ -186,11 +185,13 @@ def _waiting(by_k: Runs, *, weak: bool) -> dict[str, float]:
     by_work, passing_by_work, counted = _explained_by_work(runs, matrix, top, float(excess[top]))
     totals = [max(float(np.median(count(own).parts[:, 1])), 0.0) for own in by_k.values()]
     over = _over_spread(runs, waited, workers)
+    apart, slowest = _apart(excess)
     shrinks = _spread_shrinks(by_k) if all(own.busy_steps is not None for own in runs) else 0.0
     return {
         "always the same worker": always,
         "one worker in each run": float(np.clip(visible, 0.0, 1.2)) * max(1.0 - always, 0.0),
-        "one worker apart": always * _apart(excess),
+        "one worker apart": always * apart * float(slowest == 1),
+        "some workers apart": always * apart * float(slowest > 1),
         "one host apart": always * _host_apart(runs, matrix),
         "first worker": always * float(top == 0),
         "counted work explains it": always * by_work,
@@ -205,11 +206,14 @@ def _waiting(by_k: Runs, *, weak: bool) -> dict[str, float]:
     }
 
 
-def _apart(excess: FloatArray) -> float:
-    """How far the largest lies above the next, as a share of its distance from the mean of the others; 0 for none."""
-    top = int(np.argmax(excess))
-    rest = np.delete(excess, top)
-    return float(excess[top] - rest.max()) / max(float(excess[top] - rest.mean()), 1e-12) if excess[top] > 0 else 0.0
+def _apart(excess: FloatArray) -> tuple[float, int]:
+    """How far the slowest lie above all others, as a share of their distance from the mean of those, and how many they
+    are: at most half, up to the widest gap."""
+    ordered = np.sort(excess)[::-1]
+    gaps = -np.diff(ordered[: max(len(ordered) // 2, 1) + 1])
+    count = int(np.argmax(gaps)) + 1
+    rest = float(ordered[0] - ordered[count:].mean())
+    return (float(gaps[count - 1]) / max(rest, 1e-12) if ordered[0] > 0 else 0.0), count
 
 
 def _host_apart(runs: list[Account], matrix: FloatArray) -> float:
@@ -223,7 +227,7 @@ def _host_apart(runs: list[Account], matrix: FloatArray) -> float:
     if p_value is not None and p_value >= SIGNIFICANT:
         return 0.0
     inside = float(np.mean([part.mean(axis=0).std() for part in parts])) / float(matrix.mean())
-    return float(np.clip(_apart(own) * own.max() / (own.max() + 3 * inside + 1e-9), 0.0, 1.0))
+    return float(np.clip(_apart(own)[0] * own.max() / (own.max() + 3 * inside + 1e-9), 0.0, 1.0))
 
 
 def _explained_by_work(runs: list[Account], matrix: FloatArray, top: int, excess: float) -> tuple[float, float, float]:

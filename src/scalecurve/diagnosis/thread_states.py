@@ -16,7 +16,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scalecurve.diagnosis.causes import CONTENTION, REPEATED, SERIAL
+from scalecurve.diagnosis.causes import (
+    ANSWERS,
+    COMMUNICATION,
+    CONTENTION,
+    NONE,
+    OTHER,
+    REPEATED,
+    SERIAL,
+    WAITING_CAUSES,
+)
 from scalecurve.findings import Finding, warning
 from scalecurve.study import RankRecord, Run, Study
 from scalecurve.study.run import FloatArray
@@ -29,6 +38,10 @@ SPARE = 0.5  # threads beyond one for each worker, on the mean
 LEAST_LOSS = 0.05
 ONLY_ONE = 0.7  # of the time
 MOST = 0.5  # of the loss
+LARGE = 0.45  # growth of running for each doubling that imbalance, delays and noise seldom reach
+IN_PART = {RUNNING: (CONTENTION, REPEATED), DISK: (OTHER,), IDLE: (COMMUNICATION, SERIAL, OTHER, *WAITING_CAUSES)}
+SPUN = (*IN_PART[RUNNING], *IN_PART[IDLE])
+"""The causes that each part of the loss may have; where a library waits by running, of that part too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +57,21 @@ class ThreadLoss:
     def worker_time(self, k: int) -> Mapping[str, tuple[float, float, float]]:
         """Shares of worker time at one K; empty where it was not sampled."""
         return self.by_k.get(k, {})
+
+    @property
+    def lost(self) -> dict[str, float]:
+        """The share of the loss in each part that has causes."""
+        return {part: self.numbers[f"lost {part}"] for part in IN_PART}
+
+    def shares(self, chances: Mapping[str, float]) -> dict[str, float]:
+        """The share of the loss by cause; with `none` they add up to 1."""
+        spins = self.numbers["lost running, in a library that waits by running"] > 0.0
+        shares = dict.fromkeys(ANSWERS, 0.0)
+        for part, lost in self.lost.items():
+            causes = SPUN if spins and part == RUNNING else IN_PART[part]
+            total = max(sum(chances[name] for name in causes), 1e-12)
+            shares |= {name: shares[name] + lost * chances[name] / total for name in causes}
+        return shares | {NONE: max(1.0 - sum(shares.values()), 0.0)}
 
     def findings(self, candidates: tuple[str, ...]) -> Iterator[Finding]:
         """Whether most of the loss is waiting for cores."""
@@ -62,8 +90,11 @@ class ThreadLoss:
             more = 1.0 + self.numbers["growth of running"]
             return f"The workers run {more:.2f} times as long in all {where} as at K0, for the same job."
         if cause == SERIAL and self.alone is not None:
-            idle = shares[IDLE][0]
-            return f"Serial work: one thread runs alone {self.alone:.0%} of the time {where}; workers idle {idle:.0%}."
+            also = f", {self.lost[RUNNING]:.0%} that they run longer" if self.lost[RUNNING] >= LEAST_LOSS else ""
+            return (
+                f"Serial work: one thread runs alone {self.alone:.0%} of the time {where}; of the loss "
+                f"{self.lost[IDLE]:.0%} is idle workers{also}."
+            )
         if self.numbers["lost running, in a library that waits by running"] > MOST:
             more = 1.0 + self.numbers["growth of running"]
             return f"The workers run {more:.2f} times as long in all {where}, and MPI waits by running: {cause}."
@@ -156,9 +187,14 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
     uneven = np.mean([run.k * _longest(run) - _worker_seconds(run)[0] for run in sampled[last]]) / idle
     alike = 1.0 - float(np.clip(uneven, 0.0, 1.0))
     spins = float(any(run.observed.get("mpi_libraries") for run in sampled[last]))
+    growth = float(calm[last][0] / calm[base][0] / (last / base if weak else 1.0)) - 1.0
+    each = growth / np.log2(last / base)
     numbers = {
         "lost running": lost[RUNNING],
         "lost running, in a library that waits by running": lost[RUNNING] * spins,
+        "lost running there, more than waiting explains": lost[RUNNING]
+        * spins
+        * float(np.clip(each / LARGE, 0.0, 1.0)),
         "lost idle": lost[IDLE],
         "lost idle, one alone": lost[IDLE] * by_one,
         "lost idle, one alone of two": lost[IDLE] * by_one * float(last == 2),
@@ -169,7 +205,7 @@ def thread_loss(study: Study, *, weak: bool) -> ThreadLoss | None:
         "lost waiting for a disk": lost[DISK],
         "lost waiting for a core": lost[CORE],
         "slower than K0": 0.0 if weak else float(np.clip(np.log2(times[last] / times[base]), 0.0, 1.0)),
-        "growth of running": float(calm[last][0] / calm[base][0] / (last / base if weak else 1.0)) - 1.0,
+        "growth of running": growth,
     }
     known = all("alone" in (run.threads or {}) for run in sampled[last])
     by_k = {k: _shares(_seconds(runs)) for k, runs in sampled.items()}

@@ -23,7 +23,7 @@ from scalecurve.document import (
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.fitting.isoefficiency import GRID_BEYOND, THEORIES, IsoRow, isoefficiency
+from scalecurve.fitting.isoefficiency import GRID_BEYOND, IsoRow, isoefficiency
 from scalecurve.fitting.surface import (
     FEWEST_POINTS,
     Array,
@@ -157,11 +157,11 @@ class GridFit(Result):
 
     def _isoefficiency_blocks(self, hold: float) -> list[Block]:
         own = [row for row in self.isoefficiency if row.hold == hold]
-        head = [f"K ({unit_words(self.k_unit)})", "N", "low", "high", *(f"N ~ {name}" for name in THEORIES), ""]
+        head = [f"K ({unit_words(self.k_unit)})", "N", "low", "high", ""]
         cells: list[list[str | None]] = []
         for row in own:
             ends = (None, None, None) if row.size is None else (row.size.value, row.size.low, row.size.high)
-            sizes = [None if size is None else format_count(size) for size in (*ends, *map(row.theory.get, THEORIES))]
+            sizes = [None if size is None else format_count(size) for size in ends]
             cells.append([str(row.k), *sizes, "" if row.measured else "extrapolated"])
         caption = f"Isoefficiency: the size that holds E = {hold:g}; bands at {self.level:.0%}"
         blocks: list[Block] = [Heading(f"Isoefficiency at E = {hold:g}"), table(head, cells, caption=caption)]

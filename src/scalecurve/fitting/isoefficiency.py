@@ -1,8 +1,7 @@
 """The N that holds an efficiency E at each K, from a fitted T(N, K).
 
 E(N, K) = K0 T(N, K0) / (K T(N, K)), K0 the smallest measured K.  Its band comes from surfaces that the data could have
-come from.  Beside it stand two textbook answers, anchored at its first point: overhead that grows as log K asks for
-N ~ K log K, as K for N ~ K^2 (Grama, Gupta, Kumar 1993; `laws.communication`).
+come from (isoefficiency: Grama, Gupta, Kumar 1993; `laws.communication` has the textbook answers).
 """
 
 from __future__ import annotations
@@ -16,21 +15,17 @@ import numpy as np
 from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
 from scalecurve.fitting.surface import AVERAGED, DRAWS, SEED, Array, Surface
-from scalecurve.laws.communication import GROWTHS
 
 GRID_STEPS, GRID_BEYOND = 160, 64.0  # sizes tried, and how far beyond the measured ones
-THEORIES = {"K log K": "log", "K^2": "linear"}
-"""Textbook isoefficiency functions by the growth of the overhead of one worker (`laws.communication`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IsoRow(JsonRecord):
-    """The size that holds E = `hold` at `k`; `size` is None where no size tried holds it, `theory` by overhead."""
+    """The size that holds E = `hold` at `k`; `size` is None where no size tried holds it."""
 
     hold: float
     k: int
     size: Estimate | None
-    theory: dict[str, float]
     measured: bool
 
 
@@ -62,21 +57,14 @@ def isoefficiency(
 
 
 def iso_rows(held: Array, workers: Sequence[int], hold: float, level: float, largest: int) -> Iterator[IsoRow]:
-    """A row for each K from the log sizes of the draws; the textbook answers are anchored at the first size, K >= 2."""
+    """A row for each K from the log sizes of the draws."""
     low, middle, high = np.quantile(held, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0, method="nearest")
-    anchor: tuple[int, float] | None = None
     for i, k in enumerate(workers):
         size: Estimate | None = None
-        theory: dict[str, float] = {}
         if math.isfinite(middle[i]):
             least, most = (float(np.exp(own[i])) if math.isfinite(own[i]) else None for own in (low, high))
             size = Estimate(float(np.exp(middle[i])), least, most, level, AVERAGED)
-            anchor = anchor or ((k, size.value) if k >= 2 else None)
-        if anchor is not None:
-            first, own_size = anchor
-            for name, kind in THEORIES.items():
-                theory[name] = own_size * (k * GROWTHS[kind](k) / (first * GROWTHS[kind](first)))
-        yield IsoRow(hold=hold, k=k, size=size, theory=theory, measured=k <= largest)
+        yield IsoRow(hold=hold, k=k, size=size, measured=k <= largest)
 
 
 def growth_of(held: Array, workers: Sequence[int], level: float) -> Estimate | None:

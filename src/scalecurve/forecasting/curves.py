@@ -223,7 +223,6 @@ class View:
     `points` holds the median of the repeats at each K.  `fitted` are the points that are extrapolated: all of them, or
     only those from one full node on where enough were measured there.  `node_size` is the number of workers of a node,
     `cores` that of the cores all workers share; `siblings` are curves of the same study that were measured further;
-    `serial` is the share of T(1) that no worker shares.
     """
 
     study: Study
@@ -234,7 +233,6 @@ class View:
     cores: int | None = None
     siblings: tuple[LogCurve, ...] = ()
     remarks: tuple[Finding, ...] = ()
-    serial: float | None = None
 
     @property
     def name(self) -> str:
@@ -255,13 +253,6 @@ class View:
     def reach(self, k: Array) -> Array:
         """The K at which the curve is read: threads beyond their ceiling do no more than threads at it."""
         return k if self.ceiling is None else np.clip(k, None, max(self.largest_k, self.ceiling))
-
-    def bound(self, k: Array) -> Array | None:
-        """The log performance that Amdahl's law allows with the serial share, from the smallest K; None without one."""
-        if self.serial is None or self.kind is not CurveKind.STRONG:
-            return None
-        share = self.serial + (1 - self.serial) / np.r_[self.points.k[0], k]
-        return np.asarray(self.points.log_performance[0] + np.log(share[0] / share[1:]))
 
     def boundaries(self, k: int) -> Iterator[Finding]:
         """A finding for each boundary between the measured K and this one; each widens the interval towards worse."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +28,8 @@ from scalecurve.document import (
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.curves import CurveKind, View, view
-from scalecurve.forecasting.prediction import FEWEST, predict_views, serial_finding, sibling_finding, with_siblings
-from scalecurve.forecasting.published import Calibration, Standing, check_domain, shipped, standing_of
+from scalecurve.forecasting.prediction import FEWEST, predict_views, sibling_finding, with_siblings
+from scalecurve.forecasting.published import Calibration, shipped
 from scalecurve.forecasting.rows import GREY, Backtest, ExpectedBend, ForecastRow, backtest, expected_bend, rows_of
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity
@@ -37,9 +37,6 @@ from scalecurve.study.run import MAX_K
 from scalecurve.study.study import what_scales
 from scalecurve.units import WorkersLike, as_number, as_workers, format_rate, rates_alike, seconds_alike
 from scalecurve.words import workers_text
-
-if TYPE_CHECKING:
-    from scalecurve.forecasting.explain import ForecastExplanation
 
 NO_FASTER = 0.1  # a gain below this is none where the interval holds the measured value
 DECISIVE = 1.6  # high over low, above which a fact or a run that narrows it is worth asking for
@@ -55,8 +52,6 @@ class Forecast(Result):
     rows: tuple[ForecastRow, ...]
     weights: Mapping[str, float]
     cautions: tuple[Finding, ...]
-    domain: str | None = None
-    explained: bool = False
     view: View
     calibration: Calibration
 
@@ -143,27 +138,14 @@ class Forecast(Result):
         """Rows close enough together to draw, from the largest measured K to the last one answered."""
         first, last = self.view.largest_k, max((row.k for row in self.rows if not row.refused), default=0)
         steps = np.unique(np.round(np.geomspace(first + 1, max(last, 2 * first), 24))).astype(int).tolist()
-        settings: dict[str, Any] = {"level": self.level, "calibration": self.calibration}
-        return _forecast_views([self.view], tuple(steps), extrapolate=True, **settings)[0].rows
-
-    @cached_property
-    def explanation(self) -> ForecastExplanation | None:
-        """Why the last row that was answered is what it is; None where it was interpolated, or of another panel."""
-        from scalecurve.forecasting.explain import explain
-
-        last = max((row.k for row in self.rows if not row.refused), default=0)
-        return explain(self.view, last, self.calibration)
-
-    @cached_property
-    def standing(self) -> Standing | None:
-        return standing_of(self.view, self.domain, self.calibration)
+        settings = {"level": self.level, "calibration": self.calibration}
+        return _forecast_views([self.view], tuple(steps), extrapolate=True, **settings)[0].rows  # type: ignore[arg-type]
 
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.rows]
 
     def content(self) -> dict[str, Any]:
-        why = {"explanation": self.explanation.to_dict() if self.explanation else None} if self.explained else {}
-        return why | {
+        return {
             "name": self.name,
             "level": self.level,
             "kind": str(self.view.kind),
@@ -172,7 +154,6 @@ class Forecast(Result):
             "weights": dict(self.weights),
             "backtest": self.backtest.to_dict() if self.backtest else None,
             "bend": self.bend.to_dict(),
-            "standing": self.standing.to_dict() if self.standing else None,
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
@@ -196,12 +177,8 @@ class Forecast(Result):
         bend = [Paragraph(self.bend.sentence(self.view.largest_k))] if len(self.view.fitted.k) >= FEWEST else []
         details: list[Block] = [Paragraph(head), *bend, Paragraph(source)]
         blocks: list[Block] = [table(columns, [_cells(row, show) for row in self.rows])]
-        if self.explained and self.explanation:
-            blocks += self.explanation.blocks()
         if self.backtest:
             details += [Heading("Tried on this study's own data"), _backtest_table(self.backtest, is_time=is_time)]
-        if self.standing:
-            details += [self.standing.heading(), self.standing.table()]
         blocks.append(FindingList(self.findings))
         return Document(f"Forecast of {self.name}", tuple(blocks), details=tuple(details))
 
@@ -255,11 +232,8 @@ def forecast(
     extrapolate: bool = False,
     node_size: int | None = None,
     cores: int | None = None,
-    serial: float | None = None,
     like: Sequence[StudyLike] = (),
     kind: str | None = None,
-    domain: str | None = None,
-    explain: bool = False,
     calibration: Calibration | None = None,
 ) -> Forecast:
     """T (or throughput), S and E at the worker counts `at`: 16, [16, 32] or "16..64".
@@ -278,14 +252,10 @@ def forecast(
         Whether rows beyond 16 times the largest measured K are given too.
     node_size, cores
         Workers of a node, over that of the study; the cores that all workers share.
-    serial
-        The share of T(1) that a profile found serial: no K gains more than Amdahl's law allows with it.
     like
         Siblings measured further: other sizes, machines or versions of this study.
-    kind, domain
-        "strong", "weak" or "collective" over that of the study; the published curves that `standing` compares with.
-    explain
-        Whether to add why: experts, features and the published curves most alike.
+    kind
+        "strong", "weak" or "collective" over that of the study.
     calibration
         What the experts are weighed by (default: the one that is shipped).
 
@@ -307,14 +277,12 @@ def forecast(
     (16, True)
     """
     learned = calibration or shipped()
-    workers = _checked(at, level, learned, faults_of_knowledge(node_size, cores, serial))
-    check_domain(domain, learned)
-    own = replace(view(thinned(as_study(study, regime=regime)), kind, node_size, cores), serial=serial)
+    workers = _checked(at, level, learned, faults_of_knowledge(node_size, cores))
+    own = view(thinned(as_study(study, regime=regime)), kind, node_size, cores)
     if like:
         siblings = [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like]
         own = with_siblings(own, siblings)
-    settings: dict[str, Any] = {"level": level, "domain": domain, "explained": explain, "calibration": learned}
-    return _forecast_views([own], workers, extrapolate=extrapolate, **settings)[0]
+    return _forecast_views([own], workers, extrapolate=extrapolate, level=level, calibration=learned)[0]
 
 
 def forecast_all(
@@ -348,16 +316,13 @@ def _checked(
     return workers
 
 
-def faults_of_knowledge(node_size: int | None, cores: int | None, serial: float | None) -> list[Fault]:
-    """What is wrong with what the user knows of the machine and the program."""
+def faults_of_knowledge(node_size: int | None, cores: int | None) -> list[Fault]:
+    """What is wrong with what the user knows of the machine."""
     faults = []
     if node_size is not None and node_size < 1:
         faults.append(Fault("a node holds at least one worker", where="node_size", value=str(node_size)))
     if cores is not None and cores < 1:
         faults.append(Fault("a machine has at least one core", where="cores", value=str(cores)))
-    if serial is not None and not 0 < as_number(serial, "serial") < 1:
-        hint = "a share such as 0.05 or 5%"
-        faults.append(Fault("a serial share lies between 0 and 1", where="serial", value=f"{serial:g}", remedy=hint))
     return faults
 
 
@@ -368,22 +333,29 @@ def _forecast_views(
     level: float,
     extrapolate: bool,
     calibration: Calibration,
-    **more: Any,
 ) -> list[Forecast]:
     counts = [at or (int(2 * own.largest_k), int(4 * own.largest_k)) for own in views]
     beyond = [[k for k in ks if k > own.largest_k] for own, ks in zip(views, counts, strict=True)]
     predictions = predict_views(views, [np.array(ks, dtype=np.float64) for ks in beyond], calibration)
-    shared, forecasts = {"level": level, "calibration": calibration, **more}, []
+    forecasts = []
     for own, ks, ahead, prediction in zip(views, counts, beyond, predictions, strict=True):
         rows = tuple(rows_of(own, ks, prediction, level, extrapolate, calibration))
-        moved = (sibling_finding(prediction, ahead), serial_finding(prediction, ahead, own.serial))
-        general = (
+        cautions = (
             *doubts(own.study),
             *own.study.findings,
             *own.cautions(prediction.noise),
-            *(one for one in moved if one is not None),
+            *sibling_finding(prediction, ahead),
+            *(finding for row in rows for finding in row.findings),
         )
-        cautions = (*general, *(finding for row in rows for finding in row.findings))
-        weights = prediction.weights
-        forecasts.append(Forecast(name=own.name, rows=rows, weights=weights, cautions=cautions, view=own, **shared))
+        forecasts.append(
+            Forecast(
+                name=own.name,
+                level=level,
+                rows=rows,
+                weights=prediction.weights,
+                cautions=cautions,
+                view=own,
+                calibration=calibration,
+            )
+        )
     return forecasts

@@ -50,7 +50,6 @@ WIDEST = 30.0  # half-width on log scale; beyond it a number means nothing and o
 FEWEST, FEW_WIDENING = 3, 1.5  # fewer points lie beyond the calibration: intervals are so much wider
 NEAR, LARGEST_SHIFT = 1.6, 1.5  # a sibling is cut at a K within this factor of the study's largest; log performance
 ALIKE, DOUBT = 0.05, 0.25  # distance of shapes at which a sibling counts half; likeness that stands against a shift
-PROFILE_ERROR = 0.1  # of log performance: how far a curve may pass what a profiled serial share allows
 SHARED_PLACES = 8  # between the smallest and the largest K that two curves share
 PANELS = {CurveKind.WEAK: WEAK_PANEL, CurveKind.COLLECTIVE: COLLECTIVE_PANEL}
 
@@ -97,8 +96,7 @@ class StackError:
 class Prediction:
     """One curve's forecast: log performance at each K, its error and the weight of each expert.
 
-    `shift` is the part of `ahead` that so many `siblings` added; `bound` what a serial share that the user knows
-    allows, and `cut` how far it lowered `ahead`.
+    `shift` is the part of `ahead` that so many `siblings` added.
     """
 
     ahead: Array
@@ -107,8 +105,6 @@ class Prediction:
     noise: float
     shift: Array = field(default_factory=lambda: np.empty(0))
     siblings: int = 0
-    bound: Array | None = None
-    cut: Array | None = None
     across: AcrossNodes | None = None
 
     def interval(self, level: float) -> tuple[Array, Array]:
@@ -116,9 +112,7 @@ class Prediction:
         low, high = (self.ahead + end for end in self.error.interval(level))
         if self.across is not None:
             low, high = self.across.around(low - self.across.moved, high - self.across.moved, level)
-        if self.bound is None or self.cut is None:
-            return low, high
-        return np.minimum(low + self.cut, self.ahead), np.minimum(high + self.cut, self.bound + PROFILE_ERROR)
+        return low, high
 
     def disagreement(self, level: float) -> Array:
         """The width of the part of the interval that experts and their past errors make."""
@@ -274,18 +268,13 @@ def _cannot_help(own: View, other: View) -> str | None:
 
 
 def predict_views(views: Sequence[View], at: Sequence[Array], calibration: Calibration) -> list[Prediction]:
-    """Forecast every view at its own K beyond its largest, corrected by siblings and bounded by a serial share."""
+    """Forecast every view at its own K beyond its largest, corrected by siblings."""
     reached = [own.reach(k) for own, k in zip(views, at, strict=True)]
     forecasts = predict([own.fitted for own in views], [own.kind for own in views], reached, calibration)
     answers = []
     for own, k, prediction in zip(views, reached, forecasts, strict=True):
         answer = _corrected(own, k, prediction, calibration) if own.siblings and len(k) else prediction
-        answer = _with_nodes(own, k, answer)
-        bound = own.bound(k)
-        if bound is not None and len(k):
-            ahead = np.minimum(answer.ahead, bound)
-            answer = replace(answer, ahead=ahead, bound=bound, cut=answer.ahead - ahead)
-        answers.append(answer)
+        answers.append(_with_nodes(own, k, answer))
     return answers
 
 
@@ -328,23 +317,12 @@ def _corrected(own: View, at: Array, prediction: Prediction, calibration: Calibr
     return replace(prediction, ahead=prediction.ahead + shift, shift=shift, siblings=len(cuts))
 
 
-def sibling_finding(prediction: Prediction, at: Sequence[int]) -> Finding | None:
-    """How many siblings moved the forecast and by how much; None without siblings."""
+def sibling_finding(prediction: Prediction, at: Sequence[int]) -> Iterator[Finding]:
+    """How many siblings moved the forecast and by how much; nothing without siblings."""
     if not prediction.siblings:
-        return None
+        return
     moved = {k: float(np.expm1(shift)) for k, shift in zip(at, prediction.shift.tolist(), strict=True)}
     listed = ", ".join(f"{change:+.1%} at K = {k}" for k, change in moved.items())
     count = "1 sibling" if prediction.siblings == 1 else f"{prediction.siblings} siblings"
     message = f"the forecast errors of {count} changed the expected performance by {listed}"
-    return info("siblings-used", message, siblings=prediction.siblings, moved={str(k): v for k, v in moved.items()})
-
-
-def serial_finding(prediction: Prediction, at: Sequence[int], serial: float | None) -> Finding | None:
-    """What a serial share changed; None where none is known."""
-    if prediction.cut is None or serial is None:
-        return None
-    moved = {k: float(np.expm1(-cut)) for k, cut in zip(at, prediction.cut.tolist(), strict=True)}
-    listed = ", ".join(f"{change:+.1%} at K = {k}" for k, change in moved.items() if change < 0)
-    effect = f"it lowers the expected performance by {listed}" if listed else "the forecast stays below that"
-    message = f"a serial share of {serial:.3g} allows a speedup of at most {1 / serial:.4g}: {effect}"
-    return info("serial-share-used", message, serial=serial, moved={str(k): v for k, v in moved.items()})
+    yield info("siblings-used", message, siblings=prediction.siblings, moved={str(k): v for k, v in moved.items()})

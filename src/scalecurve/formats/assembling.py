@@ -13,6 +13,7 @@ import numpy as np
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.curve_choice import (
+    FilePoint,
     PlacedPoint,
     WorkerCounts,
     choose_curves,
@@ -26,9 +27,12 @@ from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.imported import Imported
 from scalecurve.formats.reading import Reading, ReadOptions, Unclear
 from scalecurve.formats.source import Source
+from scalecurve.formats.tables.decision import command_of
 from scalecurve.study import Quantity, Regime, Run, RunStatus, Samples, Treatment, Workload
 from scalecurve.study.study import StudySet
 
+MOST_OFFERS = 3
+MOST_DIGITS = 12  # that two measurements may have in common
 MOST_RUNS = 20_000  # beyond this many, observations without further facts are kept as two columns
 SAME_EVERYWHERE = ("host", "hostname", "host_name", "cpu", "cpu_model_name", "processor", "machine", "system")
 
@@ -43,14 +47,18 @@ class FileReading:
     reading: Reading
 
 
-def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
-    """One study from files of one format."""
+def assemble(files: Sequence[FileReading], options: ReadOptions, left_out: Sequence[Fault] = ()) -> Imported:
+    """One study from files of one format; `left_out` are the faults of those that could not be read."""
     first = files[0]
     try:
         if first.reading.curves:
             imported = imported_table(first.reading, options, [first.detection.source])
         else:
             imported = _import_points(files, options)
+        if left_out:
+            text = f"{len(left_out)} of {len(files) + len(left_out)} reports could not be read: {left_out[0]}"
+            unread = warning("files-left-out", text, remedy="look whether a run at that K failed", count=len(left_out))
+            imported = replace(imported, reader_findings=(*imported.reader_findings, unread))
         return replace(
             imported,
             format=first.detection.name,
@@ -64,6 +72,22 @@ def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
             problem.subject = problem.subject or subject
             raise
         raise FormatError(problem.faults, subject=problem.subject or subject) from None
+
+
+def with_offers(problem: Unclear, files: Sequence[FileReading], options: ReadOptions, place: str) -> Unclear:
+    """The refusal with the commands that work on a file or folder, each tried."""
+    lines: list[str] = []
+    for way in problem.ways:
+        asked = replace(options, **way)
+        try:
+            curves = assemble(files, asked).curves
+        except InputError:
+            continue
+        longest = max((curve.samples.by_k() for curve in curves.values()), key=len)
+        if len(longest) > 1 and len(lines) < 2 * MOST_OFFERS:
+            cells = ", ".join(f"{k}: {float(values.mean()):.4g}" for k, values in sorted(longest.items())[:6])
+            lines += [f"  {next(iter(way.values()))} gives {cells}", f"    {command_of(asked, place)}"]
+    return Unclear(problem.faults, subject=problem.subject, offers=lines)
 
 
 def imported_table(table: Reading, options: ReadOptions, sources: Sequence[Source]) -> Imported:
@@ -84,7 +108,7 @@ def imported_table(table: Reading, options: ReadOptions, sources: Sequence[Sourc
 
 def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Imported:
     first = files[0]
-    points = [(point, file.detection.source) for file in files for point in file.reading.points]
+    points = _told_once([(point, file.detection.source) for file in files for point in file.reading.points])
     if not points:
         text = f"it has no observations, read as {first.detection.name}"
         raise FormatError(Fault(text, remedy="check that this is the right file"))
@@ -100,6 +124,18 @@ def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Import
     }
     findings = {(item.code, item.message): item for own in parts.values() for item in own.reader_findings}
     return replace(part, study=StudySet(studies=studies), left_out=left_out, reader_findings=tuple(findings.values()))
+
+
+def _told_once(points: Sequence[FilePoint]) -> list[FilePoint]:
+    """The points without those that a summary repeats digit by digit from other files."""
+    first: dict[Any, str] = {}
+    kept = []
+    for point, source in points:
+        digits = any(len(f"{value!r}".replace(".", "")) > MOST_DIGITS for value in point.values)
+        key = (point.metric, point.series, point.k, point.values)
+        if not digits or first.setdefault(key, source.name) == source.name:
+            kept.append((point, source))
+    return kept
 
 
 def _import_curve(

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scalecurve.formats.headers import TIME_UNITS as TIME_UNITS
-from scalecurve.formats.headers import ValueColumn, value_meaning
+from scalecurve.formats.headers import ValueColumn, value_meaning, worker_unit
 from scalecurve.formats.reading import Point
 from scalecurve.study import Quantity
 from scalecurve.study.run import MAX_K
 
 _RATE_UNIT = re.compile(r".{1,60}?(?:/s|/sec|/second|ps|\s?s\^?-1|Hz)$", re.IGNORECASE)
 _PARAMETER = re.compile(r"[\s,/_-]?\b([A-Za-z][A-Za-z_]{0,30})[=:](\d{1,12})\b")
+_WORKERS = re.compile(r"(?:(?<=^)|[\s,/_.-])-{0,2}([A-Za-z][A-Za-z-]{0,30})[ =/_-]?(\d{1,9})(?![\w.])")
 _CLOCK = re.compile(r"(?:(\d{1,4})-)?(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2}(?:\.\d+)?)")
 MOST_NAME = 500
 MOST_DIGITS = 40
@@ -51,7 +52,20 @@ def split_name(name: str) -> tuple[str, dict[str, str]]:
     """A benchmark's name without the parameters written into it (`threads=2`, `/threads:2`), and the parameters."""
     name = name[:MOST_NAME]
     fields = {match[1]: match[2] for match in _PARAMETER.finditer(name)}
-    return _PARAMETER.sub("", name).strip(" ,[]") or name, fields
+    plain = _PARAMETER.sub("", name).strip(" ,[]") or name
+    if any(map(worker_unit, fields)):
+        return plain, fields
+    plain, workers = split_command(plain)
+    return plain, fields | workers
+
+
+def split_command(command: str) -> tuple[str, dict[str, str]]:
+    """A command or a name without its counts of workers (`-np 4`, `--threads=8`, `threads/8`), and the counts."""
+    counts = [match for match in _WORKERS.finditer(command[:MOST_NAME]) if worker_unit(match[1])]
+    plain = command[:MOST_NAME]
+    for match in reversed(counts):
+        plain = plain[: match.start()] + plain[match.end() :]
+    return plain.strip() or command, {match[1]: match[2] for match in counts}
 
 
 def as_float(value: Any) -> float | None:

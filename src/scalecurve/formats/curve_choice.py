@@ -6,25 +6,30 @@ K is stated by the user, by the format, by a field's name, or asked for; so are 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
 from scalecurve.formats.columns import as_count
-from scalecurve.formats.headers import k_unit_of, worker_unit
+from scalecurve.formats.headers import k_unit_of, parse_header, worker_unit
 from scalecurve.formats.headings import words
-from scalecurve.formats.reading import Point, ReadOptions
+from scalecurve.formats.reading import Point, ReadOptions, Unclear
 from scalecurve.formats.source import Source
 from scalecurve.patterns import Span, spans_of
 from scalecurve.study import Quantity, RunStatus
 
 MOST_LISTED = 20
+MOST_NAMES = 200  # of benchmarks in which K is looked for
 MOST_CURVES = 200
+LARGEST_COUNT = 100_000  # in a name; a larger number is a date or a job
 FILE = ""  # the field that is the words of a file's name
 # Where several fields rise together, the one that names the finest worker is K.
 PREFERRED = ("gpus", "ranks", "processes", "workers", "threads", "cores", "nodes")
+
+_WARM_UP = re.compile(r"(?i)\bwarm[ _-]?up\b")
+_NUMBER = re.compile(r"(-{0,2}[A-Za-z]*[-_= ]?)(\d+)")
 
 FilePoint = tuple[Point, Source]
 Counts = tuple[int | None, ...]
@@ -121,9 +126,19 @@ def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
         return WorkerCounts(counts[name], f"`{name}`", None, name, assumed=assumed, findings=(finding,))
     if varying:
         remedy = f"these vary: {', '.join(varying)}; choose with --k-column"
-        raise InputError(Fault("several fields could be the worker count", remedy=remedy))
-    remedy = f"{_fields_listed(points)}; {_pattern_for(points)}"
-    raise InputError(Fault("the worker count is not in the file", remedy=remedy))
+        fault = Fault("several fields could be the worker count", remedy=remedy)
+        raise Unclear(fault, ways=[{"k_column": name} for name in varying])
+    raise _without_count(points)
+
+
+def _without_count(points: Sequence[FilePoint]) -> Unclear:
+    """The refusal of files that hold no K, with the patterns that may find it in names."""
+    names = {PurePath(source.name).name for _, source in points}
+    forms = [*count_patterns(names), *count_patterns({point.name for point, _ in points[:MOST_NAMES]})]
+    forms += count_patterns({source.name for _, source in points})
+    found = f"say where it is with --k-from '{forms[0]}'" if forms else r"put it into names and say --k-from 'n(\d+)_'"
+    fault = Fault("the worker count is not in the file", remedy=f"{_fields_listed(points)}; {found}")
+    return Unclear(fault, ways=[{"k_from": form} for form in dict.fromkeys(forms)])
 
 
 def _whole_numbers(points: Sequence[FilePoint], name: str) -> Counts | None:
@@ -139,20 +154,30 @@ def _workers_by_name(counts: dict[str, Counts]) -> WorkerCounts:
     ratios = [{a / b for a, b in zip(counts[first], counts[other], strict=True) if a and b} for other in others]
     if any(len(ratio) != 1 for ratio in ratios):
         remedy = f"they are {', '.join((first, *others))}; choose with --k-column"
-        raise InputError(Fault("several fields could be the worker count", remedy=remedy))
+        fault = Fault("several fields could be the worker count", remedy=remedy)
+        raise Unclear(fault, ways=[{"k_column": name} for name in (first, *others)])
     note = f"{first} is K ({', '.join(others)} rise with it, which gives the same efficiency)"
     assumed = (note,) if others else ()
     return WorkerCounts(counts[first], f"`{first}`", worker_unit(first), first, assumed=assumed)
 
 
-def _pattern_for(points: Sequence[FilePoint]) -> str:
-    """How to say where K is: the first number in a name of a file or in a file, with what stands before it."""
-    files = sorted({source.name for _, source in points})
-    names = [PurePath(file).name for file in files]  # a number in a folder's name is K less often
-    for text in (*names, *(point.name for point, _ in points[:50]), *files):
-        if match := re.search(r"(-{0,2}[A-Za-z]{0,8}[-_= ]?)(\d+)", text):
-            return f"say where it is with --k-from '{match[1]}(\\d+)' (which finds {match[2]} in {text[:80]})"
-    return r"put it into the file names and say --k-from 'n(\d+)_'"
+def count_patterns(names: Collection[str]) -> list[str]:
+    """Patterns of --k-from that match in every name, by what stands before the number: those named for workers first,
+    then those of many values."""
+    numbers: list[dict[str, str]] = [dict(reversed(_NUMBER.findall(name))) for name in names]
+    shared = set.intersection(*map(set, numbers)) if numbers else set()
+    values = {before: {int(own[before]) for own in numbers} for before in sorted(shared)}
+    chances = {before: chance for before, own in values.items() if (chance := _chance(before, own))}
+    ordered = sorted(chances, key=lambda before: chances[before], reverse=True)
+    return [re.escape(before).replace("\\ ", " ") + r"(\d+)" for before in ordered]
+
+
+def _chance(before: str, values: set[int]) -> tuple[bool, int] | None:
+    """What speaks for a number in names as K, by the word before it; None for that of a repeat, a date or a job."""
+    head = parse_header(before.strip("-_= "))
+    if head.is_repeat or head.says("label", "dated") or max(values) > LARGEST_COUNT:
+        return None
+    return worker_unit(head.text.lower()) is not None, len(values)
 
 
 def _fields_listed(points: Sequence[FilePoint]) -> str:
@@ -172,7 +197,8 @@ def choose_metric(points: Sequence[FilePoint], metric: str | None) -> list[FileP
         times = times or list(dict.fromkeys(point.metric for point in good if point.quantity is Quantity.SECONDS))
         if len(times) != 1:
             remedy = f"they are {_listed(times or metrics)}; choose with --value-column"
-            raise InputError(Fault("several metrics could be the observations", remedy=remedy))
+            fault = Fault("several metrics could be the observations", remedy=remedy)
+            raise Unclear(fault, ways=[{"value_column": name} for name in times or metrics])
         metric = times[0]
     if metric not in (None, *metrics):
         remedy = f"there are: {_listed(metrics)}"
@@ -249,17 +275,22 @@ def choose_curves(
     for point in points:
         curves.setdefault(point.label, []).append(point)
     labels = list(curves)
-    near = _named_curve(labels, series) if series is not None else labels
-    if series is None and len(labels) > 1:
-        near = [label for label in labels if len({point.k for point in curves[label]}) > 1]
-        if not near or len(near) > MOST_CURVES:
-            choices = near or labels
-            remedy = (
-                f"they are {_listed(choices)}; choose with --series, or join them by --k-from if K is in their names"
-            )
-            alone = ", each measured at a single K" * (not near)
-            raise InputError(Fault(f"there are {len(choices)} curves{alone}", remedy=remedy))
+    near = _named_curve(labels, series) if series is not None else _measured_curves(curves)
     return {label: curves[label] for label in near}, tuple(label for label in labels if label not in near)
+
+
+def _measured_curves(curves: Mapping[str, Sequence[PlacedPoint]]) -> list[str]:
+    """The names of the curves of several K, or the only one; those of a warm-up are none where there are others."""
+    labels = [label for label in curves if not _WARM_UP.search(label)] or list(curves)
+    if len(labels) == 1:
+        return labels
+    near = [label for label in labels if len({point.k for point in curves[label]}) > 1]
+    if near and len(near) <= MOST_CURVES:
+        return near
+    choices = near or labels
+    remedy = f"they are {_listed(choices)}; choose with --series, or join them by --k-from if K is in their names"
+    alone = ", each measured at a single K" * (not near)
+    raise InputError(Fault(f"there are {len(choices)} curves{alone}", remedy=remedy))
 
 
 def _named_curve(labels: Sequence[str], series: str) -> list[str]:

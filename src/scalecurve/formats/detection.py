@@ -1,20 +1,20 @@
 """What a file is, recognised by its content and never by running, unpickling or unpacking it.
 
 To add a reader: write a row of readers.toml, or one small file with a `READER` in the folder of what comes out, and
-name it here, as in docs/guide/adding-a-reader.md.  Readers are asked in this order, the most particular first, and
-imported only where the file begins like JSON (`json`) or one of their `marks` occurs in its first megabyte.  Readers of
-study results of other packages (entry points of the group `scalecurve.readers`) are asked before the plain tables.
+name it in order.toml, as in docs/guide/adding-a-reader.md.  Readers of study results of other packages (entry points of
+the group `scalecurve.readers`) are asked before the plain tables.
 """
 
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-from importlib import import_module
-from itertools import pairwise
+from importlib import import_module, resources
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,7 @@ from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
 
 STUDY, PLAIN, ROWS = "scalecurve study", "plain table", "JSON rows"
-ANY_TEXT = ("",)
 GROUP = "scalecurve.readers"
-GENERAL = 2  # readers of study results that take any JSON rows or any text
 
 
 class FileKind(StrEnum):
@@ -41,121 +39,35 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True)
 class ReaderEntry:
-    """Where a reader is, below `scalecurve.formats`, and for which files it is worth importing.
+    """A line of order.toml, which says what its parts mean."""
 
-    A name in small letters is a row of readers.toml, of which `module` makes the reader.
-    """
-
-    module: str
-    name: str = "READER"
+    code: str = "rows:reader_of"
+    row: str = ""
     json: bool = False
     marks: tuple[str, ...] = ()
 
     def load(self) -> Reader[Any]:
-        module = import_module(f"scalecurve.formats.{self.module}")
-        reader: Reader[Any] = getattr(module, self.name) if self.name.isupper() else module.reader_of(self.name)
+        module, _, name = self.code.partition(":")
+        made: Any = getattr(import_module(f"scalecurve.formats.{module}"), name)
+        if name == "reader_of":
+            made = made(self.row)
+        elif self.row:
+            from scalecurve.formats.rows import tool
+
+            made = tool(self.row, made)
+        reader: Reader[Any] = made
         return reader
 
     def may_read(self, source: Source) -> bool:
         return (self.json and source.looks_like_json) or any(mark in source.head_text for mark in self.marks)
 
 
-LOAD_TESTS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
-    ("wrk", False, ("Running ",)),
-    ("hey", False, ("response-time,", "Response time histogram:")),
-    ("oha", True, ()),
-    ("k6", True, ()),
-    ("bombardier", False, ("Bombarding ",)),
-    ("ab", False, ("This is ApacheBench",)),
-    ("autocannon", True, ("Req/Bytes counts sampled",)),
-    ("vegeta", True, ("[total, rate",)),
-    ("locust", False, ("Request Count",)),
-    ("k6-csv", False, ("metric_name,",)),
-    ("k6-printed", False, ("http_req_duration",)),
-)
-
+_ORDER = tomllib.loads(resources.files("scalecurve.formats").joinpath("order.toml").read_text(encoding="utf-8"))
 READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
-    FileKind.RESULTS: (
-        ReaderEntry("results", "STUDY_FILE", json=True),
-        ReaderEntry("results.benchmark_tools", "HYPERFINE", json=True),
-        ReaderEntry("results.benchmark_tools", "PYPERF", json=True),
-        ReaderEntry("results.benchmark_tools", "PYTEST", json=True),
-        ReaderEntry("results.microbenchmarks", "GOOGLE", json=True),
-        ReaderEntry("results.benchmark_tools", "ASV", json=True),
-        ReaderEntry("results.suites", "REFRAME", json=True),
-        ReaderEntry("results.suites", "RAMBLE", json=True),
-        ReaderEntry("results.profilers", "TALP", json=True),
-        ReaderEntry("results.torch_traces", json=True),
-        ReaderEntry("tables.forms", "BINARY", marks=("PAR1", "ARROW1", "PK\x03\x04")),
-        ReaderEntry("results.extrap", "JSON", json=True, marks=("PK\x03\x04",)),
-        ReaderEntry("results.extrap", "LINES", json=True),
-        ReaderEntry("results.extrap", "TEXT", marks=("PARAMETER",)),
-        ReaderEntry("sweeps.tools", "OSU_RESULTS", marks=("OSU MPI",)),
-        ReaderEntry("sweeps.tools", "IMB_RESULTS", marks=("# Benchmarking",)),
-        ReaderEntry("sweeps.tools", "NCCL_RESULTS", json=True, marks=("nThread", "busbw")),
-        ReaderEntry("sweeps.tools", "RCCL_RESULTS", json=True),
-        ReaderEntry("results.logs", "MLLOG", marks=(":::MLLOG",)),
-        ReaderEntry("results.profilers", "CILKSCALE", marks=("span (",)),
-        ReaderEntry("results.profilers", "CALIPER", marks=("nid", "profile", "mpi.world.size", "jobsize")),
-        ReaderEntry("results.sacct", json=True, marks=("JobID", "|")),
-        ReaderEntry("results.microbenchmarks", "GOOGLE_CSV", marks=("real_time,cpu_time",)),
-        ReaderEntry("results.microbenchmarks", "GOOGLE_TEXT", marks=("Iterations",)),
-        ReaderEntry("results.suites", "PERFLOG", marks=("job_completion_time", "num_tasks=")),
-        ReaderEntry("results.microbenchmarks", "GO", marks=(" ns/op",)),
-        ReaderEntry("results.microbenchmarks", "JMH", json=True, marks=('"Benchmark","Mode"',)),
-        ReaderEntry("results.microbenchmarks", "CRITERION", json=True),
-        ReaderEntry("results.microbenchmarks", "DOTNET", json=True),
-        ReaderEntry("results.system_tools", "TIME", marks=("Command being timed",)),
-        ReaderEntry("results.system_tools", "PERF", marks=("task-clock", "cpu-clock", "duration_time", "cycles")),
-        ReaderEntry("rows", "sysbench", marks=("sysbench ", "Running the test with")),
-        ReaderEntry("results.system_tools", "FIO", json=True),
-        ReaderEntry("rows", "lammps", marks=("LAMMPS", "Loop time of")),
-        ReaderEntry("rows", "gromacs", marks=("GROMACS",)),
-        ReaderEntry("results.logs", "OPENFOAM", marks=("OpenFOAM",)),
-        ReaderEntry("rows", "namd", marks=("Info: NAMD",)),
-        ReaderEntry("rows", "hpl", marks=("T/V",)),
-        ReaderEntry("rows", "hpcg", marks=("HPCG",)),
-        ReaderEntry("rows", "stream", marks=("Rate (MB/s)", "Rate MB/s", "MBytes/sec")),
-        ReaderEntry("rows", "fio-printed", marks=("fio-",)),
-        ReaderEntry("rows", "npb", marks=("Mop/s total",)),
-        ReaderEntry("rows", "ior", marks=("IOR-",)),
-        ReaderEntry("rows", "mdtest", marks=("mdtest-",)),
-        ReaderEntry("rows", "graph500", marks=("harmonic_mean_TEPS",)),
-        ReaderEntry("rows", "pgbench", marks=("tps = ",)),
-        ReaderEntry("rows", "ycsb", marks=("[OVERALL]",)),
-        ReaderEntry("rows", "megatron", marks=("elapsed time per iteration",)),
-        ReaderEntry("results.logs", "TITAN", marks=("mfu:",)),
-        ReaderEntry("rows", "hf-trainer", json=True, marks=("train_runtime",)),
-        ReaderEntry("rows", "vllm", json=True, marks=("Serving Benchmark", "Throughput:")),
-        *(ReaderEntry("results.load_tools", *row) for row in LOAD_TESTS),
-        ReaderEntry("tables.forms", "ROWS", json=True),
-        ReaderEntry("tables.decision", marks=ANY_TEXT),
-    ),
-    FileKind.SWEEPS: (
-        ReaderEntry("sweeps", "SAVED", json=True),
-        ReaderEntry("sweeps.tools", "OSU", marks=("OSU MPI",)),
-        ReaderEntry("sweeps.tools", "IMB", marks=("# Benchmarking", "Intel(R) MPI Benchmarks")),
-        ReaderEntry("sweeps.tools", "NCCL", json=True, marks=("nThread", "busbw")),
-        ReaderEntry("sweeps", "TABLE", marks=ANY_TEXT),
-    ),
-    FileKind.LATENCIES: (
-        ReaderEntry("latencies.hdr_log", marks=("#[Histogram log format", "Interval_Compressed_Histogram")),
-        *(ReaderEntry("latencies.load_tests", *row) for row in LOAD_TESTS),
-        ReaderEntry("latencies.load_tests", "hgrm", marks=("Percentile",)),
-        ReaderEntry("latencies.access_log", "JSON", json=True),
-        ReaderEntry("latencies.access_log", marks=('"',)),
-        ReaderEntry("latencies", "COLUMN", marks=ANY_TEXT),
-    ),
-    FileKind.KERNELS: (
-        ReaderEntry("kernels", "NCU", marks=('"Kernel Name"',)),
-        ReaderEntry("kernels", "LIKWID", marks=ANY_TEXT),
-    ),
-    FileKind.GRAPHS: (
-        ReaderEntry("graphs", "DOT", marks=("digraph",)),
-        ReaderEntry("graphs", "TRACE", json=True),
-        ReaderEntry("graphs", "TASKS", marks=ANY_TEXT),
-    ),
+    kind: tuple(ReaderEntry(**{**entry, "marks": tuple(entry.get("marks", ()))}) for entry in _ORDER[kind.name.lower()])
+    for kind in FileKind
 }
+GENERAL = {kind: 2 if kind is FileKind.RESULTS else 1 for kind in FileKind}  # last readers, which take any rows or text
 
 
 @dataclass(frozen=True)
@@ -219,8 +131,8 @@ class Detection:
     def alternatives(self) -> tuple[str, ...]:
         """Other formats that the file also has the marks of, with the evidence; the last readers take what is left."""
         others = []
-        is_object = self.kind is FileKind.RESULTS and isinstance(self.source.json, dict)
-        last = READERS[self.kind][-GENERAL if is_object else -1].load()
+        is_object = isinstance(self.source.json, dict)
+        last = READERS[self.kind][-GENERAL[self.kind] if is_object else -1].load()
         for reader in _candidates(self.source, self.kind):
             is_other = reader.name not in (self.reader.name, last.name)
             evidence = reader.recognise(self.source) if is_other else None
@@ -232,10 +144,12 @@ class Detection:
 def detect(source: Source, kind: FileKind = FileKind.RESULTS) -> Detection:
     """The first format whose marks are all in the file, or a FormatError that says what the file seems to be."""
     source.refuse_unreadable()
-    for reader in _candidates(source, kind):
-        evidence = reader.recognise(source)
+    bare = source.without_margin()
+    particular = [] if bare is None else [(reader, bare) for reader in _particular(bare, kind)]
+    for reader, own in chain(particular, ((reader, source) for reader in _candidates(source, kind))):
+        evidence = reader.recognise(own)
         if evidence is not None:
-            return Detection(source, kind, reader, evidence)
+            return Detection(own, kind, reader, evidence)
     formats = "known formats: " + ", ".join(entry.load().title for entry in READERS[kind])
     if b"\x00" in source.head[:4096]:
         fault = Fault("not text in UTF-8, and not a binary format that can be read", remedy=formats)
@@ -250,13 +164,15 @@ def detect(source: Source, kind: FileKind = FileKind.RESULTS) -> Detection:
 
 def _candidates(source: Source, kind: FileKind) -> Iterator[Reader[Any]]:
     """The readers worth asking, in order; those of other packages before the two that take any rows or text."""
-    own = READERS[kind]
-    if kind is not FileKind.RESULTS:
-        yield from (entry.load() for entry in own if entry.may_read(source))
-        return
-    yield from (entry.load() for entry in own[:-GENERAL] if entry.may_read(source))
-    yield from readers_of_other_packages()
-    yield from (entry.load() for entry in own[-GENERAL:] if entry.may_read(source))
+    yield from _particular(source, kind)
+    if kind is FileKind.RESULTS:
+        yield from readers_of_other_packages()
+    yield from (entry.load() for entry in READERS[kind][-GENERAL[kind] :] if entry.may_read(source))
+
+
+def _particular(source: Source, kind: FileKind) -> Iterator[Reader[Any]]:
+    """The readers of one tool each."""
+    return (entry.load() for entry in READERS[kind][: -GENERAL[kind]] if entry.may_read(source))
 
 
 @cache

@@ -38,6 +38,7 @@ WORDS: dict[str, frozenset[str]] = {role: frozenset(words.split()) for role, wor
 TIME_UNITS = {unit: float(seconds) for unit, seconds in _by_word("time_units").items()}
 WORKER_NOUNS, LOAD_NAMES = _by_word("workers"), _by_word("loads")
 _WHOLE_WORKERS, _ENGLISH, _SIGNS = _by_word("worker_names"), _by_word("languages"), _by_word("signs")
+_GRIDS: dict[str, str] = _DATA["grids"]
 _PAIRS = {tuple(pair.split()): word for pair, word in _DATA["pairs"].items()}
 _PER_NODE: dict[str, tuple[str, str]] = {name: (counted, of) for name, (counted, of) in _DATA["per_worker"].items()}
 
@@ -298,9 +299,8 @@ def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:
     """What stands where a unit stands and is none: the brackets of `time (a.u.)`, the m of `time_m`."""
     group = re.search(r"[\[({]([^\])}]*)[\])}]", text)
     inside = group[1] if group else ""
-    if inside and any(
-        word not in WORDS["no_unit"] | WORDS["time"] and word not in WORKER_NOUNS for word in words_of(inside)
-    ):
+    plain = WORDS["no_unit"] | WORDS["time"] | WORDS["count"] | {*WORKER_NOUNS}
+    if inside and any(word not in plain and not word.isdecimal() for word in words_of(inside)):
         return inside
     return words[-1] if len(words) > 1 and words[-1] in ("m", "d", "w", "u") and words[0] in WORDS["time"] else None
 
@@ -406,6 +406,12 @@ def is_split(header: str, other: str) -> bool:
     """Whether the other column says how many workers each of those of the first has: nodes and GPUs/node."""
     unit, per = worker_unit(header), counted_per_worker(other)
     return per is not None and per[1] == ("ranks" if unit == "processes" else unit)
+
+
+def grid_sides(headers: Sequence[str]) -> tuple[int, int] | None:
+    """The two columns that are the sides of a grid of processes, such as P and Q or px and py; None without them."""
+    names = [_plain(header) for header in headers]
+    return next(((names.index(a), names.index(b)) for a, b in _GRIDS.items() if a in names and b in names), None)
 
 
 @lru_cache(maxsize=4096)

@@ -7,19 +7,21 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, runtime_checkable
 
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
 from scalecurve.formats.detection import PLAIN, ROWS, STUDY, Detection, detect
 from scalecurve.formats.objects import mapping_or_frame
-from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions, ReadWords
+from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions, ReadWords, Unclear
 from scalecurve.formats.regime import with_shown_regime
 from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
 from scalecurve.study.study import StudySet
 
 if TYPE_CHECKING:
+    from scalecurve.formats.assembling import FileReading
     from scalecurve.formats.imported import Imported
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -294,7 +296,7 @@ def import_results(*sources: str | Path, allow_mixed: bool = False, **words: Unp
 
 def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
     """One study from one file, or from the files of one format among several."""
-    from scalecurve.formats.assembling import FileReading, assemble  # a plain table needs none of it
+    from scalecurve.formats.assembling import assemble, with_offers  # a plain table needs none of it
 
     files = [detect(sources[0])] if len(sources) == 1 else _of_one_format(sources)
     if not files:
@@ -302,19 +304,31 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
         from scalecurve.formats.tables.folders import read_folder
 
         return imported_table(read_folder(sources, options), options, sources).with_sentence()
-    detections = [report for file in files for report in file.reports()]
+    readings, faults = _read_reports([report for file in files for report in file.reports()], options)
+    try:
+        return assemble(readings, options, faults).with_sentence()
+    except Unclear as problem:
+        if problem.offers:  # of a table, which has tried its own
+            raise
+        place = sources[0].name if len(sources) == 1 else commonpath([source.name for source in sources])
+        raise with_offers(problem, readings, options, place) from None
+
+
+def _read_reports(reports: Sequence[Detection], options: ReadOptions) -> tuple[list[FileReading], list[Fault]]:
+    """What can be read, and the faults of what cannot; a FormatError where that is more than half."""
+    from scalecurve.formats.assembling import FileReading
+
     readings, faults = [], []
-    for detection in detections:
+    for report in reports:
         try:
-            reading = detection.read(options)
-            readings.append(FileReading(detection, reading))
+            readings.append(FileReading(report, report.read(options)))
         except ScalecurveError as problem:
-            if len(detections) == 1:
+            if len(reports) == 1:
                 raise
             faults.append(Fault(str(problem)))
-    if faults:
-        raise FormatError(faults[:MOST_FAULTS], subject=f"{len(faults)} of {len(detections)} files")
-    return assemble(readings, options).with_sentence()
+    if 2 * len(faults) > len(reports):
+        raise FormatError(faults[:MOST_FAULTS], subject=f"{len(faults)} of {len(reports)} files")
+    return readings, faults
 
 
 def _of_one_format(sources: Sequence[Source]) -> list[Detection]:

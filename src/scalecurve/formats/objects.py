@@ -3,7 +3,7 @@ mapping {K: values} or {(size, K): values}, and a frame of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,8 +35,9 @@ def mapping_or_frame(source: Any) -> Any:
     if hasattr(source, "columns"):
         return _pivoted(source)
     if hasattr(source, "to_frame") and hasattr(source, "items"):  # a pandas Series over K, or over size and K
-        return source.to_frame() if any(source.index.names) else _gathered(source.items())
-    rows = _plain(source)
+        listed = any(isinstance(own, list | tuple) for own in source)
+        return source.to_frame() if any(source.index.names) and not listed else _gathered(source.items())
+    rows = list(source) if isinstance(source, Iterator | ItemsView) else _plain(source)
     is_listed = isinstance(rows, list | tuple) and len(rows) > 0
     return (_of_rows(rows) if is_listed else None) or source
 

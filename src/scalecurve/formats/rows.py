@@ -16,7 +16,9 @@ A log needs none: `log_points` reads it by its row alone.  JSON is read as the l
     remark       a finding where a pattern is there (`find`), missing (`absent`) or takes several values (`changes`);
                  `fatal` where the file is then refused
 
-A value of 0 is none.  `per` is a pattern of seconds that a count is divided by.
+A value of 0 is none.  `per` is a pattern of seconds that a count is divided by.  A name or group `unit` is the unit of
+a value, and `prefix` its k, M, G or T; `benchmark` or `command` is what was timed, with its parameters; `parameters`
+are the cells of `columns`.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ from scalecurve.formats.columns import (
     clock_seconds,
     facts,
     metric_meaning,
+    split_command,
+    split_name,
 )
 from scalecurve.formats.reading import FormatNote, Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
@@ -54,6 +58,7 @@ MOST_LINES = 200_000
 PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _LINE = re.compile(r"(\A|[(|])\^(?:\\s([*+]))?")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
 
 
 @cache
@@ -157,10 +162,10 @@ def at(source: Source, path: str) -> Any:
 
 def plain_texts(source: Source) -> list[str]:
     """The text without colours; JSON as lines `path = value`, a text for each object of JSON Lines."""
-    if source.json is not None:
+    if isinstance(source.json, dict):
         return ["\n".join(_leaves(source.json, ""))]
-    if source.json_lines:
-        return ["\n".join(_leaves(line, "")) for line in source.json_lines]
+    if records := source.json_lines or (as_dicts(source.json) if isinstance(source.json, list) else []):
+        return ["\n".join(_leaves(record, "")) for record in records]
     return [_COLOURS.sub("", source.text)]
 
 
@@ -233,9 +238,14 @@ def _run(row: Row, text: str, file: str) -> Iterator[Point]:
     names: dict[str, Any] = {
         name: match[1] for name, find in row.get("names", {}).items() if (match := pattern(find).search(text))
     }
-    values = [value for spec in row["value"] for value in _values(spec, text)]
+    values = [value for spec in row["value"] for value in _values(spec, text, names.get("unit"))]
     phases = {groups.get("name", metric): value for spec, metric, value, groups in values if spec.get("phase")}
     failed = "failed" in row and pattern(row["failed"]).search(text)
+    if failed:
+        point = _point(row, names | (values[0][3] if values else {}), file)
+        details = {"error": failed[0].strip()}
+        yield replace(point, values=tuple(own[2] for own in values[:1]), status=RunStatus.FAILED, details=details)
+        return
     main = next((metric for spec, metric, *_ in values if spec.get("main")), None)
     metrics: set[str] = set()
     for spec, metric, value, groups in values:
@@ -243,20 +253,25 @@ def _run(row: Row, text: str, file: str) -> Iterator[Point]:
             continue  # alternatives of one metric: the first that is there
         metrics.add(metric)
         said = names | groups
-        point = Point(
-            values=() if failed else (value,),
-            metric=metric,
-            series=row.get("series", "").format_map(_Words(said)).strip(),
-            name=file,
-            k=next((k for formula in row.get("k", ()) if (k := _count(formula, said)) is not None), None),
-            fields={name: _number(said[name]) or said[name] for name in row.get("fields", ()) if name in said},
-            main=metric == main,
-            **_meaning(spec),
-        )
-        if failed:
-            yield replace(point, status=RunStatus.FAILED, details={"error": failed[0].strip()})
-            return
-        yield replace(point, details=_details(row, said, phases if point.main else {}, value))
+        details = _details(row, said, phases if metric == main else {}, value)
+        point = replace(_point(row, said, file), values=(value,), metric=metric, main=metric == main, details=details)
+        yield replace(point, **_meaning(spec))
+
+
+def _point(row: Row, said: Mapping[str, Any], file: str) -> Point:
+    """K, name and parameters of what a run says of itself."""
+    command = said.get("command")
+    benchmark, parameters = split_command(command) if command else split_name(said.get("benchmark") or "")
+    columns = (column.strip("()") for column in (said.get("columns") or "").split())
+    parameters |= dict(zip(columns, (said.get("parameters") or "").split(), strict=False))
+    told = {name: _number(said[name]) or said[name] for name in row.get("fields", ()) if said.get(name)}
+    return Point(
+        values=(),
+        series=row.get("series", "{benchmark}").format_map(_Words({**said, "benchmark": benchmark})).strip(),
+        name=command or said.get("benchmark") or file,
+        k=next((k for formula in row.get("k", ()) if (k := _count(formula, said)) is not None), None),
+        fields=parameters | told,
+    )
 
 
 class _Words(dict[str, str]):
@@ -275,21 +290,23 @@ def _meaning(spec: Row) -> dict[str, Any]:
     return {"quantity": quantity, "unit": spec["unit"]}
 
 
-def _values(spec: Row, text: str) -> list[tuple[Row, str, float, dict[str, Any]]]:
-    """The values that a row's pattern finds: its metric, the number in seconds or as it is, and the other groups."""
+def _values(spec: Row, text: str, unit: str | None) -> list[tuple[Row, str, float, dict[str, Any]]]:
+    """The values that a row's pattern finds: its metric, the number in seconds or as it is, and the other groups.
+
+    `unit` is what the run says of its times.
+    """
     if "within" in spec:
         _, _, rest = text.partition(spec["within"][0])
         text = pattern(spec["within"][1]).split(rest, maxsplit=1)[0]
-    meaning = metric_meaning("", spec.get("unit", "s"))
-    factor = meaning.factor if meaning is not None else 1.0
-    found = [(match, number * factor) for match in pattern(spec["find"]).finditer(text) if (number := _of(match))]
+    usual = spec.get("unit", unit or "s")
+    found = [(match, number) for match in pattern(spec["find"]).finditer(text) if (number := _of(match, usual))]
     pick = spec.get("pick", "first")
     if pick == "each":
         same = str.lower if "(?i)" in spec["find"] else str
         named = [({key: same(word) for key, word in match.groupdict("").items()}, value) for match, value in found]
         return [(spec, spec["metric"].format(**groups), value, groups) for groups, value in named]
     if "per" in spec:
-        lengths = [length for match in pattern(spec["per"]).finditer(text) if (length := _of(match))]
+        lengths = [length for match in pattern(spec["per"]).finditer(text) if (length := _of(match, ""))]
         found = [(match, count / length) for (match, count), length in zip(found, lengths, strict=False)]
     numbers = [value for _, value in found]
     if not numbers:
@@ -308,18 +325,18 @@ def spread(steps: list[float]) -> dict[str, Any]:
     return {"steps": len(steps)} | ({"step_spread": math.sqrt(squares / (len(steps) - 1))} if len(steps) > 1 else {})
 
 
-def _of(match: re.Match[str]) -> float | None:
-    """The number that a match holds: its group `value`, or its first; 1e3, 12,345, 0:01:30 and 0.5 are numbers.
-
-    A group `prefix` is k, M, G or T.
-    """
+def _of(match: re.Match[str], unit: str) -> float | None:
+    """The number that a match holds, in seconds or as it is: its group `value`, or its first."""
     groups = match.groupdict()
-    number = _number(groups.get("value", match[1]))
-    return None if number is None else number * PREFIXES[groups.get("prefix", "")]
+    number, meaning = _number(groups.get("value", match[1])), metric_meaning("", groups.get("unit") or unit)
+    factor = (meaning.factor if meaning else 1.0) * PREFIXES[groups.get("prefix") or ""]
+    return None if number is None else number * factor
 
 
 def _number(value: Any) -> float | int | None:
-    number = as_float(value.replace(",", "") if isinstance(value, str) else value)
+    """1e3, 12,345, 2,1100 (of a decimal comma), 0:01:30 and 0.5 are numbers."""
+    plain = _THOUSANDS.sub("", value).replace(",", ".") if isinstance(value, str) else value
+    number = as_float(plain)
     if isinstance(value, str) and ":" in value:
         number = clock_seconds(value)
     return int(number) if number is not None and number == int(number) else number

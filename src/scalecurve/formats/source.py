@@ -38,6 +38,23 @@ MOST_MEMBERS = 20_000
 XZ_MEMORY = 256 * 1024**2  # xz -9 needs 65 MB
 _ZEROS = re.compile(b"\0*")
 UTF16 = (b"\xff\xfe", b"\xfe\xff")  # as spreadsheets write "Unicode text"
+_DAY = r"(?:\d{4}[-/]\d\d[-/]\d\d[T ]|[A-Z][a-z]{2} [ \d]\d )?"
+_MARGINS = tuple(  # what launchers, collectors of logs and people put before every line
+    re.compile(rf"^{before}", re.MULTILINE)
+    for before in (
+        *(r"\[\d+,\d+\]<std(?:out|err)>: ", r"\[\d+,\d+\]<std(?:out|err)>:"),  # mpirun --tag-output
+        r"\[\d+\] ",  # mpiexec -l
+        r" *\d+: ",  # srun --label
+        r"[\w.-]+ +\| ",  # docker compose
+        rf"\[?{_DAY}\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?: std(?:out|err) [FP])?(?: |$)",
+        r"[\w.-]+ [\w./-]+(?:\[\d+\])?: ",  # the host and the program, as journalctl and syslog say them
+        r"(?:[#;|]|//) ?",
+        r"\*\*|\*\*$",  # every line in bold, in Markdown
+    )
+)
+_MOST_MARGINS = 3  # a time, a host and a rank
+_SHOWN_LINES = 400
+_SHARE = 0.9  # of the lines
 
 # An object or an array of JSON; `[2024-03-01 10:00] step` and `[1 procs] 10 s` begin logs, `[[run]]` TOML, `{|` a wiki.
 _JSON_BEGINS = re.compile(
@@ -140,6 +157,24 @@ class Source:
         except (OSError, ValueError) as problem:
             raise unreadable(self.name, problem) from None
 
+    def without_margin(self) -> Source | None:
+        """The text without what stands before every line: a rank, a time, a comment mark, a bar of progress.
+
+        None where nothing stands there.
+        """
+        if b"\0" in self.head[:4096]:
+            return None
+        margins = _margins_of(self.head_text.splitlines()[:_SHOWN_LINES])
+        is_overwritten = "\n" in self.head_text and self.head_text.count("\r") > self.head_text.count("\r\n")
+        if not margins and not is_overwritten:
+            return None
+        text = self.text
+        if is_overwritten:  # a terminal shows what follows the last return to the beginning of a line
+            text = "\n".join(line.removesuffix("\r").rpartition("\r")[2] for line in text.split("\n"))
+        for margin in margins:
+            text = margin.sub("", text)
+        return Source(self.name, path=self.path, raw=text.encode())
+
     @cached_property
     def _is_packed(self) -> bool:
         return (self._read(8) if self.raw is None else self.raw).startswith((*PACKED, *UTF16))
@@ -203,6 +238,19 @@ class Source:
         if self.path is None:
             raise FormatError("there is nothing to read", subject=self.name)
         return beginning_of(self.path, most)
+
+
+def _margins_of(lines: Sequence[str]) -> list[re.Pattern[str]]:
+    """What stands before nearly all lines that say something, from the left."""
+    margins: list[re.Pattern[str]] = []
+    while len(margins) < _MOST_MARGINS:
+        lines = [line for line in lines if line.strip()]
+        own = next((each for each in _MARGINS if sum(map(bool, map(each.match, lines))) >= _SHARE * len(lines)), None)
+        if own is None or len(lines) < 3:
+            break
+        lines = [own.sub("", line) for line in lines]
+        margins.append(own)
+    return margins
 
 
 def _packer(raw: bytes, begin: int = 0) -> str | None:

@@ -1,1 +1,1 @@
-"""Where Scalecurve plugs into other tools: pytest, PyTorch loops, mpi4py communicators."""
+"""Where Scalecurve plugs into other tools: pytest."""

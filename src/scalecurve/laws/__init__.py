@@ -12,10 +12,10 @@ from scalecurve.lazy import lazy_names
 from scalecurve.units import parse_number
 
 if TYPE_CHECKING:
-    from scalecurve.laws.contract import Law, Parameter, check_law
+    from scalecurve.laws.contract import Law, Parameter
     from scalecurve.laws.tables import LawTable, law_table
 
-__all__ = ["LAW_NAMES", "Law", "LawTable", "Parameter", "check_law", "every_law", "law", "law_table", "parse_law"]
+__all__ = ["LAW_NAMES", "Law", "LawTable", "Parameter", "every_law", "law", "law_table", "parse_law"]
 
 SECTIONS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("laws.toml").read_text(encoding="utf-8"))
 LAW_NAMES = tuple(SECTIONS)
@@ -81,4 +81,4 @@ def parse_law(text: str, **parameters: float | None) -> tuple[Law, dict[str, flo
 
 
 if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
-    __getattr__, __dir__ = lazy_names(__name__, {"contract": "Law Parameter check_law", "tables": "LawTable law_table"})
+    __getattr__, __dir__ = lazy_names(__name__, {"contract": "Law Parameter", "tables": "LawTable law_table"})

@@ -50,6 +50,9 @@ __all__ = [
 ]  # fmt: skip
 
 
+LARGEST = 2.0**40  # bytes, up to which crossings are looked for
+
+
 class Operation(StrEnum):
     """The modelled collectives."""
 
@@ -226,14 +229,12 @@ class Crossing(JsonRecord):
     JSON = "bytes=size before to"
 
 
-def crossings(
-    operation: Operation, p: int, network: Network, smallest: float = 1.0, largest: float = 2.0**40
-) -> tuple[Crossing, ...]:
-    """Sizes at which the fastest algorithm changes: double the size, then halve the bracket down to 1 %."""
+def crossings(operation: Operation, p: int, network: Network) -> tuple[Crossing, ...]:
+    """Sizes in bytes at which the fastest algorithm changes: double the size, then halve the bracket down to 1 %."""
     changes: list[Crossing] = []
-    size, name = smallest, best(operation, p, smallest, network).algorithm
-    while size < largest:
-        following = min(2 * size, largest)
+    size, name = 1.0, best(operation, p, 1.0, network).algorithm
+    while size < LARGEST:
+        following = 2 * size
         after = best(operation, p, following, network).algorithm
         below, above = size, following
         while after != name and above / below > 1.01:

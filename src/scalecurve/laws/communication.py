@@ -61,11 +61,7 @@ def work_per_worker(k: float, serial: float, comm: float, hold: float, growth: s
         E = (w + s)/(w + s + c g(K))     =>     w(K) = E/(1 - E) c g(K) - s,     g = log2 K or K
 
     One worker exchanges nothing: g(1) = 0.
-    If the serial part is a share of the work (Amdahl), it adds s w (K - 1) to the overhead:
-
-        E = w/(w + s w (K - 1) + c g(K))     =>     w(K) = c g(K)/(1/E - 1 - s (K - 1))
-
-    Then no work is enough beyond K = 1 + (1/E - 1)/s: there is no isoefficiency function.
+    If the serial part were a share of the work (Amdahl), no work would be enough beyond K = 1 + (1/E - 1)/s.
 
     w is 0 where no work is needed to hold E, and None where no amount of work holds it (E = 1).
 
@@ -83,17 +79,3 @@ def growth_function(name: str) -> Callable[[float], float]:
     if name not in GROWTHS:
         raise InputError(Fault("unknown growth of communication", where="growth", value=name, remedy="log or linear"))
     return GROWTHS[name]
-
-
-def work_with_serial_share(k: float, serial: float, comm: float, hold: float, growth: str = "log") -> float | None:
-    """The work per worker that holds E when the serial part is a share of the work; None where no amount does."""
-    cost = comm * growth_function(growth)(check_k(k))
-    if cost == 0 and hold <= 1.0 / (1.0 + serial * (k - 1.0)):
-        return 0.0
-    room = 1.0 / hold - 1.0 - serial * (k - 1.0)
-    return cost / room if room > 0 and cost > 0 else None
-
-
-def last_k_with_serial_share(serial: float, hold: float) -> float | None:
-    """The largest K at which some work holds E when the serial part is a share of the work; None if every K does."""
-    return 1.0 + (1.0 / hold - 1.0) / serial if serial > 0 else None

@@ -25,6 +25,7 @@ MOST_LISTED = 6
 SMALLEST_FIXED, LARGEST_FIXED = 1e-3, 1e7
 NONE = "none"
 WORTH_USING = 0.7
+ASKED = ("karp-flatt", "isoefficiency")  # what they are asked is the decision, not the last K
 DOUBLINGS = [1 << step for step in range(21)]
 
 Numbers = float | Sequence[float]
@@ -146,7 +147,9 @@ class LawTable(Result):
             return Answer(decision=f"{case.title}: {follows}", next=f"measure T(K): {MEASURE_NEXT}")
         decision = self._decision(case)
         return Answer(
-            decision=decision, reason=follows and f"{follows[0].upper()}{follows[1:]}", next=self._following(case)
+            decision=decision,
+            reason=follows and f"{follows[0].upper()}{follows[1:]}" if self.law not in ASKED else None,
+            next=self._following(case),
         )
 
     @staticmethod
@@ -164,7 +167,7 @@ class LawTable(Result):
 
     def _following(self, case: LawCase) -> str:
         """What the law costs, the table of a measured serial share, or the measurement that finds the parameters."""
-        if self.law == "karp-flatt" and (share := case.answers[0].value[-1]["serial"]):
+        if self.law == "karp-flatt" and 0 < (share := case.answers[0].value[-1]["serial"] or 0.0) <= 1:
             return f"`scalecurve law amdahl --serial {share:.4g}` shows where that share ends"
         if self.law not in {law.name for law in every_law()}:
             return f"measure T(K): {MEASURE_NEXT}"
@@ -172,11 +175,21 @@ class LawTable(Result):
         return f"`scalecurve cost --law {self.law}:{values} --price 2.50` prices each K"
 
     def _decision(self, case: LawCase) -> str:
-        """The last K worth using, or what the last K gives."""
+        """The last K worth using, what the last K gives, or what the law was asked for."""
         known = [row for row in case.rows if row.efficiency is not None]
+        if self.law == "karp-flatt" and (share := case.answers[0].value[-1]["serial"]) is not None:
+            speedup = f"the speedup of {known[-1].speedup:.4g} at K = {known[-1].k:,}"
+            if share < 0:
+                return f"No serial share explains {speedup}: it is more than K, so suspect the baseline."
+            if share > 1:
+                return f"No serial share explains {speedup}: more workers made the job slower."
+            return f"A serial share of {100 * share:.3g} % would explain {speedup}."
+        if self.law == "isoefficiency":
+            hold, work = f"{100 * (known[-1].efficiency or 0.0):.3g} %", f"{known[-1].work:.4g}"
+            return f"Each worker needs {work} units of work at K = {known[-1].k:,} to hold an efficiency of {hold}."
         kept = [row for row in known if (row.efficiency or 0.0) >= WORTH_USING]
         last = known[-1]
-        if kept and self.law not in ("karp-flatt", "isoefficiency"):
+        if kept:
             best, threshold = kept[-1], f"(threshold {limit_words(WORTH_USING)})"
             reached = f"K = {best.k}: efficiency is {percent(best.efficiency or 0.0, WORTH_USING)} there"
             if best is last:
@@ -231,7 +244,6 @@ def law_table(
     below: float | None = None,
     serial_for_efficiency: float | None = None,
     hold: float | None = None,
-    serial_share: bool = False,
     speedups: Sequence[float] | None = None,
     **parameters: Numbers | str | None,
 ) -> LawTable:
@@ -240,7 +252,7 @@ def law_table(
     Several values of a parameter give one case for every combination; `workers` None gives the answers without rows.
     `below` asks for the smallest K with a lower efficiency, `serial_for_efficiency` for the largest serial share of
     Amdahl's law that keeps one (beside `serial` as a column), `regime` is strong, weak or both.  "isoefficiency" takes
-    serial, comm, growth, `hold` and `serial_share`; "karp-flatt" takes `speedups`.
+    serial, comm, growth and `hold`; "karp-flatt" takes `speedups`.
     """
     counts = () if workers is None else as_workers(workers)
     options: dict[str, Any] = {key: value for key, value in parameters.items() if value is not None}
@@ -248,7 +260,7 @@ def law_table(
         return karp_flatt_table(counts, speedups or ())
     if name == "isoefficiency":
         growth = options.pop("growth", "log")
-        return isoefficiency_table(counts, options, hold, growth=growth, serial_share=serial_share)
+        return isoefficiency_table(counts, options, hold, growth=growth)
     law = law_named(name)
     if name == "amdahl" and serial_for_efficiency is not None and "serial" not in options:
         return _largest_serial(counts, serial_for_efficiency)
@@ -304,8 +316,8 @@ def _peak(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list
     best = max(DOUBLINGS, key=lambda k: law.speedup(k, **values))
     top = law.speedup(best, **values)
     if best == DOUBLINGS[-1]:
-        return [LawAnswer("limit", f"S at K = {best}, still rising", top, f"{top:.4g}")]
-    return [LawAnswer("limit", f"largest S at a doubling, K = {best}", top, f"{top:.4g}")]
+        return [LawAnswer("limit", f"S at K = {best:,}, still rising", top, f"{top:.4g}")]
+    return [LawAnswer("limit", f"largest S at a doubling, K = {best:,}", top, f"{top:.4g}")]
 
 
 def _lost(workers: Sequence[int], law: Law, values: Mapping[str, float], below: float | None) -> list[LawAnswer]:
@@ -371,7 +383,11 @@ def _cancels(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> l
 def _peak_of_usl(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
     """The K of highest throughput and the largest speedup."""
     peak, top = communication.peak_k(**values), communication.largest_speedup(**values)
-    words = "never falls" if peak is None else f"{peak:.2f}" + (", below 1: use one worker" if peak < 1 else "")
+    words = (
+        "none, throughput never falls"
+        if peak is None
+        else f"{peak:.2f}" + (", below 1: use one worker" if peak < 1 else "")
+    )
     limit = LawAnswer("limit", "largest S", top, "no limit" if top is None else f"{top:.4g}")
     return [LawAnswer("peak_k", "peak K", peak, words), limit]
 
@@ -419,34 +435,28 @@ def _largest_serial(workers: Sequence[int], efficiency: float) -> LawTable:
 
 
 def isoefficiency_table(
-    workers: Sequence[int], terms: Mapping[str, Any], hold: float | None, *, growth: str, serial_share: bool
+    workers: Sequence[int], terms: Mapping[str, Any], hold: float | None, *, growth: str
 ) -> LawTable:
-    """Work per worker that holds an efficiency; with `serial_share`, the serial part is a share of the work."""
+    """Work per worker that holds an efficiency."""
     if hold is None:
         raise InputError(Fault("parameter is missing", where="hold", remedy="the efficiency to hold"))
     parameters = law_named("logcomm").checked(terms)
     serial, comm = parameters["serial"], parameters["comm"]
     amdahl.check_efficiency(hold)
     exchange = communication.growth_function(growth)
-    least_work = communication.work_with_serial_share if serial_share else communication.work_per_worker
 
     def row(k: int) -> LawRow:
-        work = least_work(k, serial, comm, hold, growth)
+        work = communication.work_per_worker(k, serial, comm, hold, growth)
         if work is None:
             return LawRow(k=k, time=None, speedup=None, efficiency=None)
-        useful, lost = (work, serial * work * (k - 1)) if serial_share else (work + serial, 0.0)
-        time = useful + lost + comm * exchange(k)
-        efficiency = useful / time if time > 0 else 1.0
+        time = work + serial + comm * exchange(k)
+        efficiency = (work + serial) / time if time > 0 else 1.0
         return LawRow(k=k, time=time, speedup=k * efficiency, efficiency=efficiency, work=work)
 
     rows = list(map(row, workers))
-    last = communication.last_k_with_serial_share(serial, hold) if serial_share else None
     missing = [row.k for row in rows if row.work is None]
     answers = []
-    if last is not None:
-        text = f"beyond K = {last:.4g} no amount of work holds E = {hold:g}: there is no isoefficiency function"
-        answers = [LawAnswer("last_k", "limit", last, text)]
-    elif missing:
+    if missing:
         counts = ", ".join(map(str, missing))
         text = f"no amount of work holds E = {hold:g} at K = {counts}: communication always costs something"
         answers = [LawAnswer("no_answer", "no answer", missing, text)]
@@ -456,7 +466,7 @@ def isoefficiency_table(
     grown = "log2 K" if growth == "log" else "K"
     case = LawCase(
         title="Isoefficiency",
-        formula=f"w(K) = c {grown}/(1/E - 1 - s (K-1))" if serial_share else f"w(K) = E/(1-E) c {grown} - s",
+        formula=f"w(K) = E/(1-E) c {grown} - s",
         parameters={**parameters, "hold": hold, "growth": growth},
         rows=tuple(rows),
         answers=tuple(answers),

@@ -122,19 +122,9 @@ def last_digit(text: str) -> float:
 
 def taken(values: Sequence[float], take: Take | None) -> float:
     """One of several matches, or their sum or mean; the last unless another is asked for."""
-    match take:
-        case "first":
-            return values[0]
-        case "max":
-            return max(values)
-        case "min":
-            return min(values)
-        case "sum":
-            return math.fsum(values)
-        case "mean":
-            return math.fsum(values) / len(values)
-        case _:
-            return values[-1]
+    total = math.fsum(values)
+    ways = {"last": values[-1], "first": values[0], "max": max(values), "min": min(values), "sum": total}
+    return ways.get(take or "last", total / len(values))
 
 
 def text_to_search(sources: Sequence[str], outcome: LaunchOutcome, folder: Path | None, job: LaunchJob) -> str:

@@ -24,7 +24,7 @@ from scalecurve.measurement.watchdog import below, relatives
 LOOK_AROUND_SECONDS = 0.5
 FIRST_LOOKS_SECONDS = (0.05, 0.15, 0.3)
 """The first looks at the processes of a run come sooner: a short job would be over."""
-PEER_LOOKS = range(3, 16)
+PEER_LOOKS = range(1, 16)
 """At one of these looks the job has connected to the servers that it uses; later ones come ever more rarely."""
 KIB = 1024
 POWERCAP_ZONES = tuple(
@@ -206,7 +206,7 @@ class Observer:
         if not roots:
             return
         self.looks += 1
-        asks = self.asks_peers and not self.peers and self.looks >= PEER_LOOKS.start
+        asks = self.asks_peers and not self.peers
         if self.looks <= len(FIRST_LOOKS_SECONDS) + 1 or self._looks_again(asks):
             tree = sorted({*roots, *below(roots)})
             workers = workers_below(tree)

@@ -87,8 +87,8 @@ class Outlook(Result):
         if price is None or self.wall is None:
             return None
         parts = [(row.point.k, row.wall) for row in self.points if row.wall is not None]
-        low = sum(price_of(price, workers=k, seconds=wall.low).amount for k, wall in parts)
-        return Span(low, sum(price_of(price, workers=k, seconds=wall.high).amount for k, wall in parts))
+        low = sum(price_of(price, workers=k, seconds=wall.low) for k, wall in parts)
+        return Span(low, sum(price_of(price, workers=k, seconds=wall.high) for k, wall in parts))
 
     @property
     def launches(self) -> str:

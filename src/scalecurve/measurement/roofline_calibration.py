@@ -30,18 +30,15 @@ from scalecurve.units import format_bytes, format_flops
 
 FORMAT = "scalecurve-ceilings"
 KERNEL = """
-void triad(double *a, const double *b, const double *c, double s, long n, long loops) {
-    for (long k = 0; k < loops; k++) {
-        for (long i = 0; i < n; i++) a[i] = b[i] + s * c[i];
-        __asm__ volatile("" ::: "memory"); /* each pass is real: the compiler may not merge them */
-    }
+void triad(double *a, const double *b, const double *c, double s, long n) {
+    for (long i = 0; i < n; i++) a[i] = b[i] + s * c[i];
 }
 """
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 BYTES_A_WORD = 24  # two reads and a write; the write-allocate read is not counted, as in STREAM
 REPEATS = 5
 
-Triad = Callable[[Any, Any, Any, int], None]
+Triad = Callable[[Any, Any, Any], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +60,11 @@ class MeasuredCeilings(Result):
     rows: tuple[CeilingRow, ...]
     method: str
     caches: dict[str, int] = field(default_factory=dict)
-    cache_bandwidths: dict[str, float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
     format = FORMAT
     version = 1
-    JSON = "format version rows method caches_bytes=caches cache_bytes_per_second=cache_bandwidths findings"
+    JSON = "format version rows method caches_bytes=caches findings"
 
     @property
     def answer(self) -> Answer:
@@ -105,9 +101,6 @@ class MeasuredCeilings(Result):
         grid = table(["threads", "fp32 peak", "fp64 peak", "memory", "ridge fp64"], rows)
         lines = [f"method: {self.method}"]
         lines += [f"{name}: {format_bytes(size)}" for name, size in self.caches.items()]
-        lines += [
-            f"triad in {name}: {format_bytes(rate)}/s on one thread" for name, rate in self.cache_bandwidths.items()
-        ]
         return Document(
             "Ceilings of this machine", (grid, FindingList(self.findings)), details=(Paragraph("\n".join(lines)),)
         )
@@ -131,10 +124,8 @@ def measure_roofline(
     compiled = _compiled_triad(compiler) if compiler else None
     triad = compiled or numpy_triad
     findings: tuple[Finding, ...] = ()
-    inside: dict[str, float] = {}
     if compiled is not None:
         method = f"C triad compiled by {compiler} {' '.join(FLAGS[:2])}"
-        inside = {name: _inside_cache(triad, capacity, tick) for name, capacity in caches.items()}
     else:
         method = "numpy triad with out="
         text = "No C compiler here: the bandwidth is numpy's, below what a compiled loop reaches."
@@ -152,18 +143,8 @@ def measure_roofline(
         rows=rows,
         method=f"{method}; BLAS matrix product of order {size}",
         caches=caches,
-        cache_bandwidths=inside,
         findings=(*findings, *(watch.findings("the ceilings") if watch else ())),
     )
-
-
-def _inside_cache(triad: Triad, capacity: int, tick: Callable[[], float]) -> float:
-    """Bytes per second of a triad that fits into half of a cache, on one thread."""
-    fits = max(64, capacity // 2 // BYTES_A_WORD)
-    loops = max(1, 20_000_000 // fits // 8)
-    a, b, c = (np.ones(fits) for _ in range(3))
-    best = min(_seconds(partial(triad, a, b, c, loops), tick) for _ in range(3)) / loops
-    return BYTES_A_WORD * fits / max(best, 1e-12)
 
 
 def _compiled_triad(compiler: str) -> Triad | None:
@@ -176,25 +157,24 @@ def _compiled_triad(compiler: str) -> Triad | None:
             return None
         loaded = ctypes.CDLL(str(library))  # stays mapped after the folder is gone
     pointer = ctypes.POINTER(ctypes.c_double)
-    loaded.triad.argtypes = [pointer, pointer, pointer, ctypes.c_double, ctypes.c_long, ctypes.c_long]
+    loaded.triad.argtypes = [pointer, pointer, pointer, ctypes.c_double, ctypes.c_long]
     loaded.triad.restype = None
 
-    def run(a: Any, b: Any, c: Any, loops: int) -> None:
-        loaded.triad(*(array.ctypes.data_as(pointer) for array in (a, b, c)), 3.0, len(a), loops)
+    def run(a: Any, b: Any, c: Any) -> None:
+        loaded.triad(*(array.ctypes.data_as(pointer) for array in (a, b, c)), 3.0, len(a))
 
     return run
 
 
-def numpy_triad(a: Any, b: Any, c: Any, loops: int) -> None:
-    for _ in range(loops):
-        np.multiply(c, 3.0, out=a)
-        np.add(a, b, out=a)
+def numpy_triad(a: Any, b: Any, c: Any) -> None:
+    np.multiply(c, 3.0, out=a)
+    np.add(a, b, out=a)
 
 
 def _stream(triad: Triad, words: int, threads: int, tick: Callable[[], float]) -> float:
     """Bytes per second of all threads together, each on its own part of a long array."""
     parts = [[np.ones(words // threads) for _ in range(3)] for _ in range(threads)]
-    best = min(_wall_seconds([partial(triad, a, b, c, 1) for a, b, c in parts], tick) for _ in range(REPEATS))
+    best = min(_wall_seconds([partial(triad, a, b, c) for a, b, c in parts], tick) for _ in range(REPEATS))
     return BYTES_A_WORD * (words // threads) * threads / best
 
 

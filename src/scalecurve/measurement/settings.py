@@ -24,13 +24,14 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.files import read_toml
+from scalecurve.files import may_replace, read_toml
 from scalecurve.measurement.figures import metric_from
 from scalecurve.measurement.machine import SystemMachine
 from scalecurve.measurement.masking import masked, secrets_in
 from scalecurve.patterns import fault_in
 from scalecurve.study import Regime
 from scalecurve.study.file import faults_of, read_study
+from scalecurve.study.study import is_load
 from scalecurve.study.unfinished import header_of, work_folder
 from scalecurve.units import WorkersLike, as_workers, parse_count, parse_seconds, parse_share
 
@@ -48,8 +49,6 @@ WANTED: dict[tuple[str | None, str], str] = {
     ("workers", "missing"): "name the worker counts, like --workers 1,2,4",
     ("command", "missing"): "put the job behind --, like -- ./solver --threads {workers}",
 }
-LOAD_UNITS = ("client", "connection", "user", "request", "session", "stream", "qp", "rp", "tp", "caller", "customer")
-"""Units of K, without their s, that are load on a server; so are rates."""
 _COMMENT_COLUMN = 29
 _LINE = 120
 
@@ -280,7 +279,7 @@ class MeasureSettings(SettingsSection):
     @property
     def k_is_load(self) -> bool:
         """Whether K counts what asks for work and not what does it, so that cores are no limit of K."""
-        return self.k_unit.lower().rstrip("s") in LOAD_UNITS or bool(re.search(r"/\s*s(ec)?$|per second$", self.k_unit))
+        return is_load(self.k_unit)
 
     @property
     def is_local(self) -> bool:
@@ -487,6 +486,7 @@ def settings_of_study(path: Path) -> dict[str, Any]:
     recorded: Any = header_of(path).get("settings")
     if recorded is None and (path.exists() or not work_folder(path).exists()):
         recorded = read_study(path).provenance.settings.get("asked")
+        may_replace(path)
     asked = dict(recorded) if isinstance(recorded, Mapping) else {}
     if not asked or asked.pop("masked", False):
         why = "it holds secrets, which are not recorded" if asked else "the file does not say how it was measured"

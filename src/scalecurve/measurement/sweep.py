@@ -253,7 +253,7 @@ def run_sweep(
             save(build_study(settings, space, world, interrupted=True), output)
             made, place = sum(row.timed for row in journal.made.rows.values()), settings.output or output
             there = f"{place} holds {made} of {launches_asked(settings)} launches"
-            end.args = (f"{end or 'interrupted'}; {there}: continue with `scalecurve measure --resume {place}`",)
+            end.args = (f"{str(end) or 'interrupted'}; {there}: continue with `scalecurve measure --resume {place}`",)
             raise
         return saved(journal, world)
 

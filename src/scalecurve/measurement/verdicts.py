@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from scalecurve.analysis.load import saturation_of
 from scalecurve.findings import Finding
 from scalecurve.measurement.guard import is_disturbed, limit_of
 from scalecurve.measurement.machine import debug_signs
@@ -38,8 +39,6 @@ BUSY_BEYOND = 1.6
 STILL_BUSY = 0.8
 CORE_UNITS = ("workers", "cores", "threads", "processes", "ranks", "cpus")
 """Units of K in which one is one core; a GPU or a node has several."""
-SATURATED = 0.95
-"""Of the highest throughput: the least load that reaches it saturates the server."""
 SAME_TO_THE_DIGIT = 0.01
 SAME_WITHIN_NOISE = 0.05
 SHORTEST_SECONDS = 0.1
@@ -351,6 +350,7 @@ def disturbed(record: Record) -> Iterable[Finding]:
         serves=_remedy_of_servers(record),
         k=sorted({point.k for point in points}),
         limit=limit,
+        servers=unnamed_servers(record),
         quiet={row.k: [row.low, row.high] for row in told},
         efficiency={k: list(share) for k, share in shares.items()},
     )
@@ -431,23 +431,16 @@ def queued(record: Record) -> Iterable[Finding]:
 
 
 def saturation(record: Record) -> Iterable[Finding]:
-    """Where a server takes no more: the least load with 95 % of the highest throughput, and what latency does."""
+    """Where a server takes no more, with throughput and latencies at every load."""
     settings = record.settings
     rates = {point.k: float(np.mean(times)) for point, times in record.times().items() if times}
     is_told = settings.k_is_load and settings.timing.measures_rate and len(rates) > 1
     if not is_told or record.made.disturbed():
         return
-    k = min(k for k, rate in rates.items() if rate >= SATURATED * max(rates.values()))
-    most, load, unit = max(rates), settings.k_unit, settings.timing.rate_unit or "per second"
-    more, remedy = ", the most that was tried.", f"measure more than {k} {load}"
-    if most > k:
-        more = f" and {rates[most] / rates[k] - 1:+.0%} at {most}: more load only waits."
-        remedy = f"offer at most {k} {load}, or add servers"
     tails = latencies_by_k(record)
-    rows, latency = {at: {"rate": rate, **tails.get(at, {})} for at, rate in rates.items()}, latency_words(tails)
-    yield say(
-        "saturation", remedy=remedy, rate=rates[k], unit=unit, k=k, load=load, more=more, latency=latency, rows=rows
-    )
+    rows = {k: {"rate": rate, **tails.get(k, {})} for k, rate in rates.items()}
+    k, load, latency = saturation_of(rates), settings.k_unit, latency_words(tails)
+    yield say("saturation", k=k, load=load, latency=latency, rows=rows)
 
 
 def latency_words(tails: Mapping[int, Mapping[str, float]]) -> str:

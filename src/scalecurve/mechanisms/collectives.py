@@ -27,6 +27,8 @@ from scalecurve.laws.collectives import (
 from scalecurve.units import WorkersLike, as_workers, format_bytes, format_seconds
 from scalecurve.words import percent
 
+FASTER = "nvlink+ib400"  # a network to compare with
+
 
 @dataclass(frozen=True, kw_only=True)
 class CollectiveRow(JsonRecord):
@@ -233,7 +235,8 @@ class StepCost(Result):
         return Answer(
             decision=f"Stay below K = {self.exceeds_at:,}: from there communication takes longer than compute.",
             reason=f"Nothing overlapped, {share}.",
-            next="overlap the all-reduce with compute; `SAME --network nvlink+ib400` prices a faster network",
+            next="overlap the all-reduce with compute"
+            + (f"; `SAME --network {FASTER}` prices a faster network" if self.network.name != FASTER else ""),
         )
 
     def body(self) -> Document:

@@ -71,8 +71,8 @@ class Percentile(JsonRecord):
             return [self.name, Cell(str(self), "warn"), Cell("the clock's resolution", "muted")]
         if self.estimate is None:
             return [self.name, Cell(str(self), "warn"), Cell(f"needs {self.needed:,}", "muted")]
-        low, high = self.estimate.low, self.estimate.high
-        return [self.name, str(self), None if low is None or high is None else format_seconds_range(low, high, " .. ")]
+        ends = self.estimate.ends
+        return [self.name, str(self), ends and format_seconds_range(*ends, " .. ")]
 
     def __str__(self) -> str:
         if self.below is not None:
@@ -91,14 +91,14 @@ def samples_needed(share: float, level: float = LEVEL) -> int:
     return max(math.ceil(tail / math.log(share)), math.ceil(tail / math.log1p(-share)))
 
 
-def percentiles(histogram: Histogram, shares: Sequence[float] = USUAL, level: float = LEVEL) -> tuple[Percentile, ...]:
+def percentiles(histogram: Histogram, shares: Sequence[float] = USUAL) -> tuple[Percentile, ...]:
     """Percentiles of a histogram with order-statistic intervals; each value is within 0.05 %."""
     from scipy.stats import binom
 
     cumulative = np.cumsum(histogram.counts)
-    n, tail, results = int(cumulative[-1]), (1 - level) / 2, []
+    n, tail, results = int(cumulative[-1]), (1 - LEVEL) / 2, []
     for share in shares:
-        needed, estimate, below = samples_needed(share, level), None, None
+        needed, estimate, below = samples_needed(share), None, None
         if n >= needed:
             middle = max(1, math.ceil(share * n - 1e-9))
             low = max(1, int(binom.ppf(tail, n, share)))
@@ -109,7 +109,7 @@ def percentiles(histogram: Histogram, shares: Sequence[float] = USUAL, level: fl
                 below = histogram.resolution
             else:
                 bottom = 0.0 if bottom < histogram.resolution else bottom
-                estimate = Estimate(value, bottom, top, level, "order statistics, no distribution assumed")
+                estimate = Estimate(value, bottom, top, LEVEL, "order statistics, no distribution assumed")
         results.append(Percentile(share=share, estimate=estimate, needed=needed, below=below))
     return tuple(results)
 
@@ -249,8 +249,7 @@ class LatencySummary(Result):
             more = "record more: `scalecurve latency measure http://localhost:8080 --rates 10,20,40` loads an address"
             return Answer(decision="Too few requests for any percentile.", next=more)
         item, estimate = next((pair for pair in sure if abs(pair[0].share - 0.99) < 1e-9), sure[-1])
-        low, high = estimate.low, estimate.high
-        interval = None if low is None or high is None else f"Between {format_seconds_range(low, high, ' and ')}."
+        interval = estimate.ends and f"Between {format_seconds_range(*estimate.ends, ' and ')}."
         met = self._met(estimate)
         following = (
             "`scalecurve latency tails STUDY` says what fan-out makes of it"
@@ -279,9 +278,7 @@ class LatencySummary(Result):
         return Document(record.name, (Paragraph(", ".join(parts)), table(columns, rows), FindingList(self.findings)))
 
 
-def summarise_latency(
-    record: LatencyRecord, *, shares: Sequence[float] = USUAL, slo: float | None = None
-) -> LatencySummary:
+def summarise_latency(record: LatencyRecord, *, slo: float | None = None) -> LatencySummary:
     """Percentiles, goodput in requests/s within the SLO (seconds), and findings about the tail."""
     if slo is not None and not slo > 0:
         raise InputError(Fault("the SLO is not a positive time", value=f"{slo:g}", remedy="give a time such as 50ms"))
@@ -289,9 +286,9 @@ def summarise_latency(
     fixed = None
     goodput = None if slo is None else record.goodput(slo)
     if histogram is not None:
-        quantiles = percentiles(histogram, shares)
+        quantiles = percentiles(histogram)
         if record.intended_rate and omits(record):
-            fixed = percentiles(corrected(histogram, 1 / record.intended_rate), shares)
+            fixed = percentiles(corrected(histogram, 1 / record.intended_rate))
     else:
         names = ", ".join(percentile_name(share) for share in record.stated)
         text = f"the tool states percentiles only ({names}): they have no interval and cannot be merged with others"

@@ -187,7 +187,8 @@ def _loads(records: Sequence[LatencyRecord], slo: float | None) -> list[tuple[Lo
     """The records that have latencies and a rate, the lightest load first."""
     loads = [(point, record) for record in records if (point := load_point(record, slo)) is not None]
     if not loads:
-        hint = "give the records of one or more loads, each with samples and its duration"
+        hint = "give one file for each load, with latencies and the duration of the test, or load an address: "
+        hint += "`scalecurve latency measure http://localhost:8080 --rates 10,20,40`"
         raise InputError(Fault("no record has both latencies and a load", value=f"{len(records)} records", remedy=hint))
     return sorted(loads, key=lambda load: load[0].offered)
 
@@ -342,9 +343,12 @@ def replicas_needed(*, rate: float, service: float, slo: float, slo_share: float
     mu = 1 / service
     count = queueing.servers_for(slo, slo_share, rate, mu)
     if count is None:
+        least = math.ceil(-1.02e3 * math.log1p(-slo_share) * service)  # ms: service alone, and some waiting
         raise Refused(
-            f"no number of replicas meets {format_seconds(slo)} for {slo_share:.4g}: service alone takes longer "
-            f"(exponential with mean {format_seconds(service)}); make a request faster first"
+            f"no number of replicas keeps {100 * slo_share:.4g} % within {format_seconds(slo)}: service alone takes "
+            f"longer (exponential with mean {format_seconds(service)}); make a request faster first, or allow more: "
+            f"`scalecurve latency replicas --rate {rate:g} --service {service:g}s --slo {least}ms "
+            f"--slo-share {slo_share:g}`"
         )
     rows = []
     for replicas in range(max(1, count - AROUND), count + AROUND + 1):

@@ -76,12 +76,10 @@ class NetworkFit(Result):
     @property
     def answer(self) -> Answer:
         """Latency and bandwidth of the network."""
-        interval = None
-        if self.alpha.low is not None and self.alpha.high is not None:
-            interval = f"The latency is between {format_seconds_range(self.alpha.low, self.alpha.high, ' and ')}."
+        ends = self.alpha.ends
         return Answer(
             decision=f"{self.operation}: {format_seconds(self.alpha.value)} a message and {_rate(self.beta.value)}.",
-            confidence=interval,
+            confidence=ends and f"The latency is between {format_seconds_range(*ends, ' and ')}.",
             reason=f"{self.algorithm} explains {self.cells:,} timings within {percent(self.typical_error)}.",
             next=f"`scalecurve collective cost --bytes 350MB --network {self.alpha.value * 1e6:.4g}us/"
             f"{1e-9 / self.beta.value:.4g}GB/s` prices a size with it",
@@ -90,8 +88,7 @@ class NetworkFit(Result):
     def body(self) -> Document:
         alpha, beta = self.alpha, self.beta
         latency, bandwidth = format_seconds(alpha.value), _rate(beta.value)
-        if alpha.low is not None and alpha.high is not None:
-            latency += f" [{format_seconds_range(alpha.low, alpha.high, ', ')}]"
+        latency += f" [{format_seconds_range(*alpha.ends, ', ')}]" if alpha.ends else ""
         if beta.low and beta.high:
             bandwidth += f" [{_rate(beta.high)}, {_rate(beta.low)}]"
         lines = [
@@ -118,9 +115,9 @@ class _Solution:
     steps: tuple[Steps, ...]
 
 
-def fit_network(sweep: MessageSweep, operation: str, *, rng: np.random.Generator | None = None) -> NetworkFit:
+def fit_network(sweep: MessageSweep, operation: str) -> NetworkFit:
     """Latency and slope from the timings of one operation."""
-    which, rng = as_operation(operation), rng or np.random.default_rng(SEED)
+    which, rng = as_operation(operation), np.random.default_rng(SEED)
     timings = [timing for timing in timings_of(sweep, which) if timing.ranks > 1]
     if len({timing.message for timing in timings}) < 3:
         hint = "time at least three message sizes on two or more ranks"

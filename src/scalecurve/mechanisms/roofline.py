@@ -11,10 +11,11 @@ from scalecurve.document import Answer, Column, Document, FindingList, JsonRecor
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.roofline import Ceilings, Kernel, KernelBound, attainable, intensity, least_time
-from scalecurve.units import format_bytes, format_flops, format_seconds
+from scalecurve.units import format_bytes, format_count, format_flops, format_seconds
 from scalecurve.words import share_text, short_name
 
 Points = tuple[tuple[float, float], ...]
+ABOVE = 1.05  # of the least time, from which a ceiling or a count is wrong
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +88,12 @@ class Roofline(Result):
             )
         place = max(self.placements, key=lambda place: place.kernel.seconds or place.bound.seconds)
         reached = f", at {share_text(place.share)} of its roof" if place.share is not None else ""
+        if place.share is not None and place.share > ABOVE:
+            times, name = format_count(place.share), short_name(place.kernel.name)
+            return Answer(
+                decision=f"{name} cannot have run so fast: {times} times what the roof of {self.machine} allows.",
+                next="check the counts of flops and bytes, the precision, and whether the data stayed in cache",
+            )
         return Answer(
             decision=f"{short_name(place.kernel.name)} is {place.bound.limited_by} bound: it takes at least "
             f"{format_seconds(place.bound.seconds)}{reached}.",
@@ -153,7 +160,7 @@ def place_kernels(
         raise InputError(Fault("the machine has no such level", value=level, remedy=f"one of {levels}"))
     placements = [place_kernel(kernel, ceilings, level) for kernel in listed]
     findings = []
-    above = [place.kernel.name for place in placements if place.share is not None and place.share > 1.05]
+    above = [place.kernel.name for place in placements if place.share is not None and place.share > ABOVE]
     if above:
         text = f"{', '.join(above[:5])} ran faster than the roof allows: a ceiling or a count is wrong"
         hint = "check whether the data stays in cache, and the counts of flops and bytes"

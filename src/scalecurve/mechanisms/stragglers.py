@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 
 SEED = 20261115
 DRAWS = 4_000_000  # numbers drawn at most for one column: all simulated maxima, or all barriers at the end
-FEWEST_ROUNDS = 20  # simulated maxima below which their mean says nothing
+FEWEST_ROUNDS, MOST_ROUNDS = 20, 1000  # simulated maxima: with fewer their mean says nothing
 REDRAWS = 1000
 MOST_REDRAWN = 20_000_000  # values drawn for the interval of one maximum
 TAIL_SAMPLES = 10  # that show the tail, at least
@@ -164,9 +164,11 @@ def maximum(delays: Delays, k: int) -> float:
         return expected_maximum(k, delays.isf)
     n = len(delays.samples)
     if k * SAMPLES_PER_WORKER > n:
+        spread = float(np.log(delays.samples[delays.samples > 0]).std())
         raise Refused(
-            f"{n} samples cannot tell the slowest of {k}: they have no tail beyond their largest. "
-            f"Measure {k * SAMPLES_PER_WORKER} or more, or state a distribution"
+            f"{n} samples cannot tell the slowest of {k}: they have no tail beyond their largest. Measure "
+            f"{k * SAMPLES_PER_WORKER} or more, or assume a tail of the same spread: "
+            f"`scalecurve straggler --distribution lognorm:s={spread:.2g} --workers {k}`"
         )
     edges = (np.arange(n + 1) / n) ** k
     return float(delays.samples @ np.diff(edges))
@@ -231,11 +233,9 @@ def order_statistic(delays: Delays, k: int, backups: int) -> float:
     return maximum(delays, k) if backups == 0 else expected_maximum(k, delays.isf, backups)
 
 
-def simulate_maximum(
-    delays: Delays, k: int, rng: np.random.Generator, draws: int = DRAWS, repeats: int = 1000
-) -> float | None:
+def simulate_maximum(delays: Delays, k: int, rng: np.random.Generator, draws: int = DRAWS) -> float | None:
     """Mean of the slowest of K over as many steps as `draws` allow, in blocks of bounded memory; None for too few."""
-    rounds = min(repeats, draws // k)
+    rounds = min(MOST_ROUNDS, draws // k)
     if rounds < FEWEST_ROUNDS:
         return None
     block = max(1, 2_000_000 // k)
@@ -367,6 +367,8 @@ class StragglerCost(Result):
         helps = best is not None and best.backups > 0
         return Answer(
             decision=f"Waiting for the slowest costs {percent(1 - last.efficiency)} of {last.workers:,} workers.",
+            confidence=last.interval
+            and f"Between {percent(1 - 1 / last.interval[0])} and {percent(1 - 1 / last.interval[1])}, by the samples.",
             reason=f"The slowest takes {last.slowest:.3g} times the mean."
             + (
                 ""
@@ -391,8 +393,8 @@ class StragglerCost(Result):
         rows = []
         for row in self.rows:
             end = None if row.at_end is None else f"{row.at_end.value:.4g}"
-            if row.at_end is not None and row.at_end.low is not None:
-                end = f"{end} ({row.at_end.low:.4g} to {row.at_end.high:.4g})"
+            if row.at_end is not None and row.at_end.ends:
+                end = f"{end} ({row.at_end.span('{:.4g}'.format)})"
             simulated = None if row.simulated is None else f"{row.simulated:.4g}"
             slow = [] if row.any_slow is None else [f"{row.any_slow:.1%}"]
             slowest = f"{row.slowest:.4g}"

@@ -7,6 +7,7 @@ so the cheapest K is the most efficient one, and only a deadline or a value of t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,7 +27,6 @@ from scalecurve.document import (
     table,
 )
 from scalecurve.errors import Fault, InputError
-from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.planning.cost_rows import (
     CostStep,
@@ -116,16 +116,14 @@ class Cost(Result):
     def answer(self) -> Answer:
         """The K to rent for what was asked: the deadline first, then the budget, then the worth of an hour."""
         wish, row = self._wish()
-        fastest = min(self.rows, key=lambda row: row.elapsed.value)
+        known = [row for row in self.rows if row.kind is not TimeSource.FORECAST] or self.rows
+        fastest = min(known if wish is None else self.rows, key=lambda row: row.elapsed.value)
         if wish is None:
             decision = f"Cheapest is {self._choice(self.cheapest)}"
             if fastest.k != self.cheapest.k and self.cheapest.cost.value > 0:
                 faster = self.cheapest.elapsed.value / fastest.elapsed.value
                 dearer = fastest.cost.value / self.cheapest.cost.value
-                by = " (forecast)" if fastest.kind is TimeSource.FORECAST else ""
-                decision += (
-                    f"; {workers_text(fastest.k, self.k_unit)}{by}: {faster:.3g}x as fast at {dearer:.3g}x the cost"
-                )
+                decision += f"; {workers_text(fastest.k, self.k_unit)}: {faster:.3g}x as fast at {dearer:.3g}x the cost"
         elif row is None:
             decision = f"No K is {wish}: {self._choice(fastest if self.goal.deadline else self.cheapest)} comes closest"
         else:
@@ -142,15 +140,10 @@ class Cost(Result):
 
     def _ends(self, row: PricedRow) -> str | None:
         """The interval of the cost of a K; None for a law, whose curve has none."""
-        low, high = row.cost.low, row.cost.high
-        if low is None or high is None:
+        ends = row.cost.span(format_amount, " and ")
+        if ends is None or len(set(ends.split(" and "))) == 1:
             return None
-        ends = f"{format_amount(low)} and {format_money(high, self.tariff.currency)}"
-        return (
-            f"Its cost lies between {ends} at {row.cost.level or 0:.0%}."
-            if format_amount(low) != format_amount(high)
-            else None
-        )
+        return f"Its cost lies between {ends} {self.tariff.currency} at {row.cost.level or 0:.0%}."
 
     def _following(self, is_open: bool) -> str:
         """The command that states a goal, or the runs behind the numbers."""
@@ -244,10 +237,10 @@ class Cost(Result):
             (f"K ({unit})", True, lambda row: str(row.k)),
             ("time/job", True, lambda row: job_time(row.seconds.value)),
             (Column("interval", meaning="interval of the time", rank=1), ranges,
-             lambda row: _interval(row.seconds, job_time)),
+             lambda row: row.seconds.ends and format_interval(*row.seconds.ends, job_time)),
             (f"{currency}/job", True, lambda row: format_amount(row.job_cost.value)),
             (Column("interval", meaning="interval of the cost", rank=2), ranges,
-             lambda row: _interval(row.job_cost, format_amount)),
+             lambda row: row.job_cost.span(format_amount, "..")),
             (Column("cost/cost(K0)", rank=3), True, lambda row: f"{row.relative_cost:.3f}"),
             (Column(f"jobs/{currency}", rank=5), True, lambda row: _four_digits(row.results_per_money)),
             ("side by side", packed, lambda row: str(row.lanes)),
@@ -274,13 +267,6 @@ def _chance_cell(row: PricedRow) -> Cell:
 
 def _four_digits(value: float | None, unit: float = 1) -> str | None:
     return None if value is None else f"{value / unit:.4g}"
-
-
-def _interval(estimate: Estimate, text: Callable[[float], str]) -> str | None:
-    """`low..high` in one unit."""
-    if estimate.low is None or estimate.high is None:
-        return None
-    return format_interval(estimate.low, estimate.high, text)
 
 
 def cost(
@@ -390,12 +376,14 @@ def _require_possible(rows: Sequence[PricedRow], goal: Goal, k_unit: str, curren
     if goal.deadline is not None and best.elapsed.value > goal.deadline:
         by = " by a forecast, not measured" if best.kind is TimeSource.FORECAST else ""
         possible = f"the best possible is {format_seconds(best.elapsed.value)} on {workers_text(best.k, k_unit)}{by}"
-        hint = f"{possible}; allow more time, fewer jobs, or pack them into a larger fleet"
+        least_time = f"--deadline {math.ceil(1000 * best.elapsed.value) / 1000:.12g}s"
+        hint = f"{possible}; allow more time ({least_time}), fewer jobs, or pack them into a larger fleet"
         limit = format_seconds(goal.deadline)
         faults.append(Fault("no K meets the deadline", where="deadline", value=limit, remedy=hint))
     least = min(rows, key=lambda row: row.job_cost.value)
     if goal.budget is not None and least.job_cost.value > goal.budget:
         hint = f"the cheapest costs {format_money(least.job_cost.value, currency)}, on {workers_text(least.k, k_unit)}"
+        hint += f": --budget {math.ceil(100 * least.job_cost.value) / 100:.12g}"
         limit = format_money(goal.budget, currency)
         faults.append(Fault("the budget does not pay for one job", where="budget", value=limit, remedy=hint))
     if faults:

@@ -26,10 +26,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from scalecurve.errors import Fault, InputError, Refused
-from scalecurve.planning.tariff import DEFAULT, Money, Tariff
+from scalecurve.planning.tariff import Tariff
 
 HOUR = 3600.0
 JOULES_PER_KWH = 3.6e6
@@ -41,10 +40,8 @@ LARGEST_EXPONENT = 700.0
 class Bill:
     """The parts of one rental's cost, in `currency`; None where the tariff does not say."""
 
-    workers: int
     units: int
     jobs: int
-    useful_seconds: float
     elapsed_seconds: float
     billed_seconds: float
     machines: float
@@ -57,9 +54,6 @@ class Bill:
     @property
     def total(self) -> float:
         return self.machines + self.reserved_idle + (self.energy or 0.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**vars(self), "total": self.total}
 
 
 def price_job(tariff: Tariff, *, workers: int, seconds: float, jobs: int = 1) -> Bill:
@@ -89,10 +83,8 @@ def price_job(tariff: Tariff, *, workers: int, seconds: float, jobs: int = 1) ->
         energy = None if power.per_kwh is None else kwh * power.per_kwh
         grams = None if power.grams_co2_per_kwh is None else kwh * power.grams_co2_per_kwh
     return Bill(
-        workers=workers,
         units=units,
         jobs=jobs,
-        useful_seconds=seconds * jobs,
         elapsed_seconds=elapsed,
         billed_seconds=billed,
         machines=machines * billed / HOUR,
@@ -104,10 +96,9 @@ def price_job(tariff: Tariff, *, workers: int, seconds: float, jobs: int = 1) ->
     )
 
 
-def price_of(per_worker_hour: float, *, workers: int, seconds: float, currency: str = DEFAULT) -> Money:
+def price_of(per_worker_hour: float, *, workers: int, seconds: float) -> float:
     """The plain case: a price per worker-hour without conditions."""
-    bill = price_job(Tariff(per_hour=per_worker_hour, currency=currency), workers=workers, seconds=seconds)
-    return Money(bill.total, bill.currency)
+    return price_job(Tariff(per_hour=per_worker_hour), workers=workers, seconds=seconds).total
 
 
 def elapsed_seconds(tariff: Tariff, *, workers: int, seconds: float, jobs: int = 1) -> float:

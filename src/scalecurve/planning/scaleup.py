@@ -115,19 +115,19 @@ class ScaleUp(Result):
     def answer(self) -> Answer:
         """Whether to scale out or up, by time and by cost."""
         both = next((row for row in self.rows if row.faster and row.cheaper), None)
+        row = both or next((row for row in self.rows if row.faster), None)
         if both:
             gain, price = both.speedup / self.faster, both.cost / self.big["cost"]
             of_big = f"{gain:.3g}x as fast at {price:.2g}x the cost"
             decision = f"Scale out: {both.workers:,} small machines are {of_big} of the big one."
-        elif self.time_from is None:
+        elif row is None:
             decision = f"Scale up: no K up to {self.rows[-1].workers:,} is as fast as the big machine."
         else:
-            row = next(row for row in self.rows if row.faster)
             dearer = row.cost / self.big["cost"]
             decision = f"Scale up to save money; {row.workers:,} small machines are faster at {dearer:.3g}x its cost."
         return Answer(
             decision=decision,
-            confidence=self._how_sure(both),
+            confidence=self._how_sure(row or self.rows[-1]),
             reason=f"Scaling out is faster {self._span('faster')} and cheaper {self._span('cheaper')}.",
             next=f"measure E at the K that decides: {MEASURE_NEXT}"
             if any(row.kind == "law" for row in self.rows)
@@ -135,11 +135,12 @@ class ScaleUp(Result):
         )
 
     @staticmethod
-    def _how_sure(row: ScaleRow | None) -> str | None:
+    def _how_sure(row: ScaleRow) -> str | None:
         """The interval of the efficiency that decides."""
-        if row is None or row.low is None or row.high is None:
+        if row.low is None or row.high is None:
             return None
-        return f"Its efficiency is {percent(row.efficiency)} ({percent(row.low)} to {percent(row.high)})."
+        ends = f"{percent(row.efficiency)} ({percent(row.low)} to {percent(row.high)})"
+        return f"The efficiency of {row.workers:,} is {ends}."
 
     def body(self) -> Document:
         big = (
@@ -200,7 +201,13 @@ def compare_scaleup(
         counts, chosen = workers or LAW_WORKERS, parameters or {}
         known: dict[int, Known] = {k: (float(subject.efficiency(k, **chosen)), None, None, "law") for k in counts}
     else:
-        known, findings = _known_of(as_study(subject, regime=regime), workers)
+        study = as_study(subject, regime=regime)
+        refuse_load(study)
+        if study.baseline_k != 1:
+            by_law = f"scalecurve scaleup --faster {faster:g} --big-price {big_price:g} --small-price {small_price:g}"
+            hint = f"measure one small machine, or state E(K) by a law: {by_law} --law amdahl --serial 5%"
+            raise InputError(Fault("the study has no K = 1", value=f"K0 = {study.baseline_k}", remedy=hint))
+        known, findings = _known_of(study, workers)
     faults = [
         Fault("an efficiency is positive", where=f"K = {k}", value=f"{e:g}")
         for k, (e, *_) in known.items()
@@ -226,10 +233,6 @@ def _known_of(study: Study, workers: Sequence[int] | None) -> tuple[dict[int, Kn
     """E at these K (default: the measured), measured or else forecast, with what the forecast warns of or refuses."""
     from scalecurve.forecasting.forecast import forecast
 
-    refuse_load(study)
-    if study.baseline_k != 1:
-        hint = "measure one small machine, or state E(K) by a law"
-        raise InputError(Fault("the study has no K = 1", value=f"K0 = {study.baseline_k}", remedy=hint))
     rows = tabulate(study).rows
     known: dict[int, Known] = {
         row.k: (row.efficiency.value, row.efficiency.low, row.efficiency.high, "measured") for row in rows

@@ -28,6 +28,7 @@ from scalecurve.planning.cost import Cost
 from scalecurve.planning.cost_rows import PricedRow
 from scalecurve.planning.tariff import format_money
 from scalecurve.proposals.decision import (
+    INPUTS,
     Judgement,
     ProposalVerdict,
     Sensitivity,
@@ -99,7 +100,16 @@ class Assessment(Result):
             ProposalVerdict.NO_HELP: f"Do not buy {size}: {faster}{gain}{instead}.",
             ProposalVerdict.CANNOT_TELL: f"Cannot tell whether {size} help: measure K = {first} first.",
         }[self.verdict]
-        turn = next((item.sentence for item in self.sensitive_to if item.turns_at is not None), None)
+        inputs = {*INPUTS.values()} - {INPUTS["floor"]}  # what the floor decides the reason says
+        turns = [one for one in self.sensitive_to if one.turns_at is not None and one.name in inputs]
+        turn = turns[0].sentence if turns else None
+        if proposal.regime is ProposedRegime.UNKNOWN and any(one.proposed for one in self.judgements):
+            known = [one for one in self.judgements if one.proposed is not None]
+            return Answer(
+                decision=f"Cannot tell whether {size} help: say first whether the job grows with the cluster.",
+                reason=" ".join(f"Under {one.regime} scaling {one.why}." for one in known),
+                next='write regime = "strong" (total work fixed), "weak" or "mixed" into the proposal',
+            )
         return Answer(
             decision=decision,
             confidence=f"{turn}." if turn else None,
@@ -179,8 +189,8 @@ def _time_text(judgement: Judgement) -> str | None:
     if point is None or evidence is None:
         return None
     if point.seconds is not None:
-        low, high = point.seconds.low, point.seconds.high
-        span = "" if low is None or high is None else f" ({format_seconds_range(low, high, ' to ')})"
+        ends = point.seconds.ends
+        span = f" ({format_seconds_range(*ends, ' to ')})" if ends else ""
         return format_seconds(point.seconds.value) + span
     work = evidence.baseline_k / point.k if judgement.regime == "strong" else 1.0
     sign = "" if point.value is not None else "<= " if point.low is not None else ">= "
@@ -190,10 +200,8 @@ def _time_text(judgement: Judgement) -> str | None:
 def _number(estimate: Estimate | None, digits: int) -> str | None:
     if estimate is None:
         return None
-    text = f"{estimate.value:.{digits}f}"
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} ({estimate.low:.{digits}f} to {estimate.high:.{digits}f})"
+    text = f"{{:.{digits}f}}".format
+    return text(estimate.value) + (f" ({estimate.span(text)})" if estimate.ends else "")
 
 
 def assess(proposal: str | Path | Proposal | Mapping[str, Any]) -> Assessment:

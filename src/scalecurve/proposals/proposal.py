@@ -149,7 +149,6 @@ class StepExchange(StatedSection):
     step_time: Seconds = Field(description="the step's work on one worker", examples=["8s"])
     hidden: Share = Field(default=0.0, description="share of the exchange that runs behind the work", examples=[0.5])
     algorithm: str | None = Field(default=None, description="default: the fastest", examples=["ring"])
-    _links: Network = PrivateAttr()
 
     @model_validator(mode="after")
     def _resolved(self) -> StepExchange:
@@ -158,23 +157,18 @@ class StepExchange(StatedSection):
                 "give a network by name, or its latency and bandwidth; "
                 'network = "nvlink+ib400", or latency = "2us" and bandwidth = "400Gb/s"'
             )
-        try:
-            links = network(self.network, per_node=self.workers_per_node) if self.network is not None else None
-        except InputError as problem:
-            raise ValueError(str(problem)) from None
-        self._links = links or Network(inter=Link.of(self.latency or 0.0, self.bandwidth or 1.0))
+        _ = self.links
         return self
 
-    @property
+    @cached_property
     def links(self) -> Network:
         """The network, by its name or from its latency and bandwidth."""
-        return self._links
-
-    def with_links(self, links: Network) -> StepExchange:
-        """The same exchange over another network."""
-        changed = self.model_copy()
-        changed._links = links
-        return changed
+        if self.network is None:
+            return Network(inter=Link.of(self.latency or 0.0, self.bandwidth or 1.0))
+        try:
+            return network(self.network, per_node=self.workers_per_node)
+        except InputError as problem:
+            raise ValueError(str(problem)) from None
 
 
 class Stragglers(StatedSection):
@@ -293,12 +287,6 @@ class Proposal(FileSection):
         if regime not in self._evidence and curve is not None:
             self._evidence[regime] = curve.evidence(regime)
         return self._evidence.get(regime)
-
-    def with_evidence(self, *evidence: Evidence) -> Proposal:
-        """The same proposal with other evidence for its regime."""
-        changed = self.model_copy()
-        changed._evidence = self._evidence | {one.regime: one for one in evidence}
-        return changed
 
 
 def read_proposal(source: object) -> Proposal:

@@ -229,8 +229,7 @@ def money_answer(proposal: Proposal, judgement: Judgement, priced: Cost | None) 
         return ProposalAnswer(number=6, text=f"{text}; {absent}", source=source, numbers=numbers)
     row, best, currency = priced.row(proposal.workers), priced.cheapest, priced.tariff.currency
     amount = format_money(row.job_cost.value, currency)
-    if row.job_cost.low is not None and row.job_cost.high is not None:
-        amount += f" ({format_amount(row.job_cost.low)} to {format_amount(row.job_cost.high)})"
+    amount += f" ({row.job_cost.span(format_amount)})" if row.job_cost.ends else ""
     text += f"; {amount} a result"
     before = next((one.job_cost.value for one in priced.rows if one.k == today), None)
     text += "" if before is None else f" against {format_money(before, currency)} at K = {today}"

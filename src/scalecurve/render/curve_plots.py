@@ -238,8 +238,6 @@ def paint_forecast(figure: Figure, result: Forecast) -> None:
     workers = [k for k, _ in result.measured]
     area(axes, [(row.k, row.low, row.high) for row in result.curve], ORANGE, 0.22, f"{percent(result.level)} interval")
     lines(axes, [("forecast", ORANGE, "--", [(row.k, row.value) for row in result.curve])])
-    for alike in result.explanation.alike if result.explained and result.explanation else ():
-        lines(axes, [(f"shape of {alike.source[:40]}", GREY, ":", alike.line)], linewidth=0.9)
     lines(axes, [("measured (median)", BLUE, "o-", result.measured)])
     for row in result.rows:
         if row.low is None or row.high is None or row.extrapolation <= 1:
@@ -367,15 +365,7 @@ def isoefficiency_axes(axes: Axes, result: GridFit) -> None:
         rows = [(row, row.size) for row in result.isoefficiency if row.hold == hold and row.size is not None]
         lines(axes, [(f"E = {hold:g}", colour, "o-", [(row.k, size.value) for row, size in rows])])
         area(axes, [(row.k, size.low, size.high) for row, size in rows], colour, 0.15)
-        _textbook(axes, [row for row, _ in rows], named=hold == next(iter(holds)))
     axes.set(yscale="log", xlabel=f"K ({unit_words(result.k_unit)})", ylabel="N", title="Size that holds E")
     log_axis(axes, sorted({row.k for row in result.isoefficiency}))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda size, _: format_count(size)))
     axes.legend(fontsize="small")
-
-
-def _textbook(axes: Axes, rows: Sequence[Any], *, named: bool) -> None:
-    """The sizes that the textbook laws of isoefficiency give, named once."""
-    for name, dash in zip(rows[0].theory if rows else (), DASHES[1:], strict=False):
-        points = [(row.k, row.theory[name]) for row in rows]
-        lines(axes, [(f"N ~ {name}" if named else None, GREY, dash, points)])

@@ -124,10 +124,28 @@ def paint_plan(figure: Figure, plan: Plan) -> None:
     write: Callable[[float], str] = format_count
     if plan.strong:
         write = format_flops
-        _rate_band(upper, plan.rows, [row.work_rate for row in plan.rows], BLUE, "weak scaling (everything grows)")
-        _rate_band(upper, plan.strong, [row.work_rate for row in plan.strong], ORANGE, "strong scaling (fixed job)")
+        _rate_band(
+            upper,
+            plan.rows,
+            [row.estimate(row.useful_work) for row in plan.rows],
+            BLUE,
+            "weak scaling (everything grows)",
+        )
+        _rate_band(
+            upper,
+            plan.strong,
+            [row.estimate(row.useful_work) for row in plan.strong],
+            ORANGE,
+            "strong scaling (fixed job)",
+        )
     else:
-        _rate_band(upper, plan.rows, [row.token_rate for row in plan.rows], BLUE, f"{plan.regime} scaling")
+        _rate_band(
+            upper,
+            plan.rows,
+            [row.estimate(row.effective_tokens_per_second) for row in plan.rows],
+            BLUE,
+            f"{plan.regime} scaling",
+        )
     upper.set_yscale("log")
     upper.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: write(rate)))
     upper.set_ylabel("model FLOP/s, 90 % band" if plan.strong else "tokens/s, 90 % band")

@@ -22,7 +22,8 @@ class Sidecar(BaseModel):
 class StudyShape(BaseModel):
     """The shape of version 1; fields of later minor additions are ignored, not refused."""
 
-    model_config = ConfigDict(extra="ignore", defer_build=True)  # built when a study file is read, not on import
+    # Built when a study file is read, not on import; "1e999" as a text is no number either.
+    model_config = ConfigDict(extra="ignore", defer_build=True, allow_inf_nan=False)
 
     regime: Regime
     quantity: Quantity = Quantity.SECONDS

@@ -28,8 +28,11 @@ SIZE_WORDS = frozenset(
     ("size", "sizes", "n", "problem", "cells", "points", "elements", "particles", "atoms", "unknowns", "dofs", "rows")
 )
 LOAD_UNITS = frozenset(
-    {"clients", "users", "connections", "sessions", "terminals", "concurrency", "requests/s", "virtual users"}
-)
+    ("client", "connection", "user", "request", "session", "stream", "qp", "rp", "tp", "caller", "customer", "terminal",
+     "concurrency")
+)  # fmt: skip
+"""Units of K, without their s, that are load on a server; so are rates."""
+_RATE_UNIT = re.compile(r"/\s*s(ec)?$|per second$")
 _SIZE = re.compile(r"\s*([0-9][0-9_ ,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([kKMGT]?)\s*")
 
 
@@ -46,7 +49,8 @@ class Regime(StrEnum):
 
 def is_load(k_unit: str) -> bool:
     """Whether K counts the load on a server (clients, connections ...) and not workers that share a job."""
-    return k_unit.strip().lower() in LOAD_UNITS
+    unit = k_unit.strip().lower()
+    return unit.rpartition(" ")[2].rstrip("s") in LOAD_UNITS or bool(_RATE_UNIT.search(unit))
 
 
 def what_scales(regime: Regime, k_unit: str) -> str:

@@ -9,6 +9,15 @@ from scalecurve.findings import warning
 from scalecurve.study import Study
 
 
+def test_a_server_that_nobody_named_is_named_with_the_command_that_makes_it_part_of_the_job() -> None:
+    mark = warning("disturbed", "busy", k=[1, 2], foreign_cores=0.8, servers=["nginx"])
+    study = Study.from_samples({1: [10.0], 2: [19.0]}, regime="strong", quantity="throughput", k_unit="clients")
+    told = sc.tabulate(study.with_findings([mark])).answer
+
+    assert "nginx" in told.decision
+    assert told.next == "make nginx part of the job: `scalecurve measure --force --serves nginx STUDY`"
+
+
 def answer(*, e2: list[float] | None, e4: list[float] | None = None) -> str:
     bounds = {k: own for k, own in (("2", e2), ("4", e4)) if own}
     mark = warning("disturbed", "busy", k=[1, 2, 4], foreign_cores=1.4, efficiency=bounds)

@@ -30,6 +30,25 @@ RATE_BESIDE = (
     "|Processes|Time|Speed|\n|---|---|---|\n|4|~2 hours|1,700 q/s|\n|8|~1 hour|3,500 q/s|\n|16|~30 min|7,000 q/s|\n"
 )
 WRITERS = '{"bench": "c", "results": [{"writers": 1, "wall_s": 4}, {"writers": 2, "wall_s": 3}]}'
+GRID = "px,py,nx,total_ms\n1,1,512,9000\n1,2,512,4700\n2,2,512,2500\n2,4,512,1400\n"
+TUPLES = "size | ranks | min | median | mean\n-- | -- | -- | -- | --\n" + "".join(
+    f"(64, {64 * k}) | (1, {k}) | {t} s | {t + 0.1} s | {t + 0.2} s\n" for k, t in ((1, 2), (2, 3), (4, 4))
+)
+RATIO_IN_LOG = "".join(f"time with {k} threads: {t} ms\n" for k, t in ((1, 820), (4, 270))) + (
+    "Speedup: 820 ms / 270 ms = 3.04\n"
+)
+LABELLED_BARS = "".join(f"MPI ranks {k} | run 3 | wall time = {t} seconds\n" for k, t in ((1, 6.5), (2, 3.6), (4, 2.1)))
+LATENCIES = "workers,throughput (req/s),median rt (ms),p99 rt (ms)\n1,66,714,884\n4,240,198,256\n8,469,99,136\n"
+NOTHING_FAILED = "".join(
+    f"Number of MPI processes: {k}\nTotal time (seconds): {t}\nAssembly time (seconds): 0.9 (Failed: 0.0; 0.0%)\n"
+    for k, t in ((1, 17.2), (2, 9.1))
+)
+T_COUNTS = "t,serial_ms,thread_ms,speedup\n1,441,442,1.00\n2,441,223,1.98\n4,441,121,3.64\n"
+TITLES = "".join(
+    f"### Config: jobs=20, concurrency={k}\n\n| N | time (s) |\n|---|---|\n| 100 | {t} |\n\n"
+    for k, t in ((1, 1.5), (2, 0.8))
+)
+FAR_APART = "Blocks,Threads,time (ms)\n1,1,246\n1,128,11\n512,128,3\n256,256,2.9\n"
 NUMBERED = "name_it,threads,time (s)\n1,8,3.5\n2,8,3.7\n3,8,1.2\n"
 
 
@@ -51,6 +70,14 @@ def read(folder: Path, name: str, text: str) -> dict[int, float]:
         ("serial.txt", SERIAL_ABOVE, {1: 10, 2: 6, 4: 4}),
         ("rate.txt", WITH_RATE, {1: 8.0, 2: 4.4, 4: 2.5}),
         ("comm.csv", WITH_COMM, {1: 92.0, 2: 46.6, 4: 25.1}),
+        ("grid.csv", GRID, {1: 9.0, 2: 4.7, 4: 2.5, 8: 1.4}),
+        ("tuples.md", TUPLES, {1: 2.2, 2: 3.2, 4: 4.2}),
+        ("ratio.txt", RATIO_IN_LOG, {1: 0.82, 4: 0.27}),
+        ("bars.txt", LABELLED_BARS, {1: 6.5, 2: 3.6, 4: 2.1}),
+        ("latencies.csv", LATENCIES, {1: 66, 4: 240, 8: 469}),
+        ("failed.txt", NOTHING_FAILED, {1: 17.2, 2: 9.1}),
+        ("t.csv", T_COUNTS, {1: 0.442, 2: 0.223, 4: 0.121}),
+        ("titles.md", TITLES, {1: 1.5, 2: 0.8}),
         ("ratio.csv", BY_RATIO, {1: 5.06, 2: 2.5, 4: 1.4}),
         (
             "writers.json",
@@ -133,3 +160,12 @@ def test_a_file_named_weak_is_doubted_under_strong(tmp_path: Path) -> None:
     path = tmp_path / "weak_mpi.csv"
     path.write_text("ranks,seconds\n1,10\n2,10.2\n4,11\n")
     assert "other-regime-in-text" in {item.code for item in load_any(str(path), regime="strong").findings}
+
+
+def test_no_offer_pools_rows_that_lie_far_apart(tmp_path: Path) -> None:
+    (tmp_path / "blocks.csv").write_text(FAR_APART)
+    with pytest.raises(InputError) as refusal:
+        sc.load(tmp_path / "blocks.csv", regime="strong")
+    offers = [line for line in str(refusal.value).splitlines() if "scalecurve table" in line]
+    assert offers
+    assert all("--where" in line and "--accept" not in line for line in offers)

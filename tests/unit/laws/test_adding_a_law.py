@@ -33,7 +33,7 @@ def test_the_guide_makes_a_law_with_its_test_and_its_page(tmp_path: Path) -> Non
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    assert "2 passed" in python("-m", "pytest", "-p", "no:cacheprovider", "tests/unit/laws/test_device.py")
+    assert "1 passed" in python("-m", "pytest", "-p", "no:cacheprovider", "tests/unit/laws/test_device.py")
     page = python("-c", PAGE)
     assert "# A shared device: how far does a job get" in page
     assert "\n**Limits.** the best case" in page

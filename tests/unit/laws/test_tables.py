@@ -42,15 +42,6 @@ def test_no_workers_gives_the_answers_alone() -> None:
     assert table.to_dict()["answers"]["optimum"] == 66
 
 
-def test_work_grows_without_end_where_the_serial_part_is_a_share_of_it() -> None:
-    table = law_table("isoefficiency", [2, 64], serial=0.05, comm=0.01, hold=0.9, serial_share=True)
-    first, last = table.cases[0].rows
-    assert first.work == pytest.approx(0.01 / (1 / 0.9 - 1 - 0.05))
-    assert first.efficiency == pytest.approx(0.9)
-    assert last.work is None
-    assert table.to_dict()["answers"]["last_k"] == pytest.approx(1 + (1 / 0.9 - 1) / 0.05)
-
-
 def test_small_values_keep_their_digits() -> None:
     (_, row) = law_table("amdahl", [1, 10**6], serial=0.5).document().blocks[1].rows  # type: ignore[union-attr]
     assert row[-1].text == "2e-06"
@@ -68,3 +59,22 @@ def test_wrong_parameters_list_the_right_ones() -> None:
         law_table("murphy")
     with pytest.raises(InputError, match="unknown regime"):
         law_table("logcomm", serial=0.1, comm=0.1, regime="medium")
+
+
+@pytest.mark.parametrize(
+    ("speedup", "said"),
+    [(6.0, "A serial share of 4.76 % would explain"), (9.0, "more than K"), (0.5, "made the job slower")],
+)
+def test_a_serial_share_is_said_only_where_one_explains_the_speedup(speedup: float, said: str) -> None:
+    answer = law_table("karp-flatt", [8], speedups=[speedup]).answer
+
+    assert answer is not None
+    assert said in answer.decision
+    assert ("law amdahl" in (answer.next or "")) is (speedup == 6.0)
+
+
+def test_isoefficiency_answers_with_the_work() -> None:
+    answer = law_table("isoefficiency", [2, 64], serial=0.05, comm=0.01, hold=0.95).answer
+
+    assert answer is not None
+    assert answer.decision == "Each worker needs 1.09 units of work at K = 64 to hold an efficiency of 95 %."

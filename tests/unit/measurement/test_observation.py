@@ -222,5 +222,5 @@ def test_a_job_that_connects_late_is_asked_again_whom_it_talks_to(monkeypatch: p
     for _ in range(40):
         observer.look([7])
 
-    assert looks == [3, 4, 5, 6]
+    assert looks == [1, 2, 3, 4, 5, 6]
     assert observer.facts([(1.0, [])], 0.0)[0]["talks_to"] == [{"name": "memcached", "pid": 9}]

@@ -63,3 +63,10 @@ def test_presets_have_a_source_and_a_ridge() -> None:
     assert accelerator("h100").ceilings("bf16").ridge("memory") == pytest.approx(295, abs=1)
     with pytest.raises(InputError, match="no such level"):
         place_kernels(machine=BOX, level="L9")
+
+
+def test_a_kernel_above_its_roof_is_the_answer() -> None:
+    answer = place_kernels(["odd:1e15:1e9:0.001"], machine="h100").answer
+
+    assert answer is not None
+    assert answer.decision.startswith("odd cannot have run so fast: 29.41k times")

@@ -6,7 +6,6 @@ import pytest
 
 import scalecurve as sc
 from scalecurve.errors import InputError
-from scalecurve.laws.collectives import Link, Network
 from scalecurve.laws.stragglers import lognormal_maximum
 from scalecurve.proposals.decision import ProposalVerdict as Verdict
 from scalecurve.proposals.evidence import EfficiencyPoint, Evidence, SerialShare, time_ratio
@@ -26,7 +25,9 @@ def evidence(regime: Regime = Regime.STRONG, **points: float | tuple[float, floa
 
 def proposal(*evidences: Evidence, **settings: Any) -> Proposal:
     stated = {"title": "test", "workers": 64, "regime": "strong"} | settings
-    return Proposal.model_validate(stated).with_evidence(*evidences)
+    proposal = Proposal.model_validate(stated)
+    proposal._evidence.update({one.regime: one for one in evidences})
+    return proposal
 
 
 def test_helps() -> None:
@@ -115,8 +116,7 @@ def test_a_range_becomes_an_interval() -> None:
 
 def test_the_parts_of_the_model_add_up() -> None:
     """Ring all-reduce of 1 GB over 50 GB/s among 8: 2 x 7/8 x 20 ms = 35 ms beside 1 s of work on one worker."""
-    stated = StepExchange(bytes=1e9, latency=1e-6, bandwidth=50e9, step_time=1.0, algorithm="ring")
-    exchange = stated.with_links(Network(inter=Link.of(0.0, 50e9)))
+    exchange = StepExchange(bytes=1e9, latency=1e-12, bandwidth=50e9, step_time=1.0, algorithm="ring")
     ratio = time_ratio(8, Regime.STRONG, serial=0.1, exchange=exchange, spread=None)
 
     assert ratio == pytest.approx(0.1 + 0.9 / 8 + 0.035)

@@ -12,7 +12,7 @@ import math
 import shlex
 import tempfile
 import tomllib
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -28,7 +28,7 @@ from scalecurve.training.answers.evaluation import LEFT_OUT, StepOutcome, evalua
 from scalecurve.training.answers.plan import Plan, sweep
 from scalecurve.training.inputs.cluster import read_cluster
 from scalecurve.training.inputs.layout import Layout
-from scalecurve.training.inputs.request import PlanRequest
+from scalecurve.training.inputs.request import PlanRequest, settings
 from scalecurve.training.inputs.transformer import Transformer, model_preset, models
 from scalecurve.training.physics.run import critical_batch_laws, read_critical_batch
 from scalecurve.training.search.search import COARSE, FULL
@@ -147,7 +147,7 @@ class TrainingRequest(Request):
 
     def plan(self) -> Plan:
         """The plan of the command's own options."""
-        kinds = {entry.name: entry.metadata["kind"] for entry in fields(PlanRequest)}
+        kinds = {name: setting.kind for name, setting in settings().items()}
         values: dict[str, Any] = {
             name: True if kinds[name] is bool else kinds[name](text) for name, text in self.options().items()
         }

@@ -28,7 +28,7 @@ from scalecurve.errors import ScalecurveError
 from scalecurve.findings import warning
 from scalecurve.formats.columns import as_dict, as_dicts, as_float, as_floats, as_list, as_text, facts, split_name
 from scalecurve.formats.reading import SAME_PROCESS, Point, ReadOptions
-from scalecurve.formats.rows import Yielded, tool
+from scalecurve.formats.rows import Yielded
 from scalecurve.formats.source import Source
 from scalecurve.study import RunStatus, Treatment
 
@@ -169,9 +169,3 @@ def asv(source: Source, options: ReadOptions) -> Iterator[Yielded]:
                 yield Point(values=values or (median,), series=benchmark, name=benchmark, fields=fields)
     missing = () if sampled else ("samples (asv run --record-samples)",)
     yield {"assumed": (SAME_PROCESS if sampled else ONLY_MEDIANS,), "missing": missing}
-
-
-HYPERFINE = tool("hyperfine", hyperfine)
-PYPERF = tool("pyperf", pyperf)
-PYTEST = tool("pytest-benchmark", pytest)
-ASV = tool("asv", asv)

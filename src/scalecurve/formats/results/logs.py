@@ -21,7 +21,7 @@ from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import warning
 from scalecurve.formats.columns import as_count, as_dict, as_float, as_text, counts_in
 from scalecurve.formats.reading import Point, ReadOptions
-from scalecurve.formats.rows import Yielded, log_points, plain_texts, spread, tool
+from scalecurve.formats.rows import Yielded, log_points, plain_texts, spread
 from scalecurve.formats.source import Source
 from scalecurve.study import Quantity, RunStatus, Workload
 
@@ -133,8 +133,3 @@ def _time(events: list[dict[str, Any]], key: str) -> float | None:
     """The first event of that name, in milliseconds since 1970; only differences are turned into seconds."""
     stamps = (as_float(event.get("time_ms")) for event in events if event.get("key") == key)
     return next((stamp for stamp in stamps if stamp is not None), None)
-
-
-OPENFOAM = tool("openfoam", openfoam)
-TITAN = tool("torchtitan", titan)
-MLLOG = tool("mllog", mllog)

@@ -41,7 +41,7 @@ from scalecurve.formats.columns import (
     split_name,
 )
 from scalecurve.formats.reading import SAME_PROCESS, Point, ReadOptions
-from scalecurve.formats.rows import Yielded, tool
+from scalecurve.formats.rows import Yielded
 from scalecurve.formats.source import Source
 from scalecurve.study import Quantity
 
@@ -238,12 +238,3 @@ def dotnet(source: Source, options: ReadOptions) -> Iterator[Yielded]:
         parameters = dict(part.split("=", 1) for part in parts if "=" in part)
         name = ".".join(filter(None, (as_text(row.get("Type")), as_text(row.get("Method")))))
         yield metric_point(values, "time", "ns", series=name, name=name, fields=parameters)
-
-
-GOOGLE = tool("google-benchmark", google)
-GOOGLE_TEXT = tool("google-benchmark-console", google_console)
-GOOGLE_CSV = tool("google-benchmark-csv", google_csv)
-GO = tool("go-bench", go)
-JMH = tool("jmh", jmh)
-CRITERION = tool("criterion", criterion)
-DOTNET = tool("benchmarkdotnet", dotnet)

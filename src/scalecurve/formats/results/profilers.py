@@ -25,7 +25,7 @@ from scalecurve.errors import FormatError
 from scalecurve.findings import info
 from scalecurve.formats.columns import as_count, as_dict, as_float, as_text, counts_in, metric_meaning
 from scalecurve.formats.reading import Point, ReadOptions
-from scalecurve.formats.rows import Yielded, tool
+from scalecurve.formats.rows import Yielded
 from scalecurve.formats.source import Source, csv_rows
 from scalecurve.study import Quantity, RankRecord
 
@@ -142,8 +142,3 @@ def _cilkscale_points(rows: list[list[str]], timed: dict[int, int]) -> Iterator[
             if seconds is not None:
                 series = row[0].strip() or WHOLE
                 yield Point(values=(seconds,), series=series, name=row[0], k=k, metric="wall time")
-
-
-TALP = tool("talp", talp)
-CALIPER = tool("caliper", caliper)
-CILKSCALE = tool("cilkscale", cilkscale)

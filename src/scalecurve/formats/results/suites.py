@@ -29,7 +29,7 @@ from scalecurve.formats.columns import (
     metric_point,
 )
 from scalecurve.formats.reading import Point, ReadOptions
-from scalecurve.formats.rows import Yielded, tool
+from scalecurve.formats.rows import Yielded
 from scalecurve.formats.source import Source
 from scalecurve.study import RunStatus
 
@@ -127,8 +127,3 @@ def ramble(source: Source, options: ReadOptions) -> Iterator[Yielded]:
                 continue
             point = metric_point([value], metric, as_text(merit.get("units")), **common)
             yield point if where in (None, "null") else replace(point, metric=f"{metric} ({where})")
-
-
-REFRAME = tool("reframe", reframe)
-PERFLOG = tool("reframe-perflog", perflog)
-RAMBLE = tool("ramble", ramble)

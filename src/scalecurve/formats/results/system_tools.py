@@ -1,4 +1,4 @@
-"""What tools around a program print of it: GNU time -v, perf stat -x, fio.
+"""What tools around a program print of it: perf stat -x, fio.
 
 perf stat -x prints no elapsed time: it is taken from the event duration_time, or computed from task-clock and the CPUs
 utilised; with neither the file is refused.
@@ -6,58 +6,17 @@ utilised; with neither the file is refused.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from scalecurve.errors import Fault, FormatError
-from scalecurve.findings import warning
-from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_text, clock_seconds
-from scalecurve.formats.headers import worker_unit
+from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_text
 from scalecurve.formats.reading import Point, ReadOptions
-from scalecurve.formats.rows import Yielded, tool
+from scalecurve.formats.rows import Yielded
 from scalecurve.formats.source import Source
 from scalecurve.study import Quantity, RunStatus
 
 MILLI, NANO = 1e-3, 1e-9
-_TIMED = re.compile(r'^\s*Command being timed: "(.*)"\s*$', re.MULTILINE)
-_TIME_LINE = re.compile(r"^\s*([A-Z][^\n]*?): ([^\n]+?)\s*$", re.MULTILINE)
-_OPTION = re.compile(r"(?:^|\s)(?:--?)?([A-Za-z][\w-]*)[ =](\d{1,9})(?=\s|$)")
-_KEPT = {
-    "max_resident_kbytes": "Maximum resident set size (kbytes)",
-    "user_seconds": "User time (seconds)",
-    "system_seconds": "System time (seconds)",
-}
-
-
-def gnu_time(source: Source, options: ReadOptions) -> Iterator[Yielded]:
-    """One point for each command timed; K is an option of the command that counts workers, or comes from the name."""
-    starts = [match.start() for match in _TIMED.finditer(source.text)]
-    coarse = False
-    for before, begin, end in zip([0, *starts], starts, [*starts[1:], len(source.text)], strict=False):
-        lines = dict(_TIME_LINE.findall(source.text[begin:end]))
-        command = lines.get("Command being timed", "").strip('"')
-        elapsed = next((value for name, value in lines.items() if name.startswith("Elapsed (wall clock)")), "")
-        seconds = clock_seconds(elapsed)
-        if seconds is None:
-            raise FormatError(Fault("no elapsed time; the file may be cut short", value=command[:80]))
-        line_above = source.text[before:begin].rstrip().rpartition("\n")[2]
-        failed = as_float(lines.get("Exit status")) != 0 or "Command terminated by signal" in line_above
-        coarse = coarse or (seconds < 1 and not failed)
-        observed = {name: value for name, key in _KEPT.items() if (value := as_float(lines.get(key))) is not None}
-        error = {"error": f"exit status {lines.get('Exit status', 'unknown')}"} if failed else {}
-        yield Point(
-            values=(seconds,),
-            series=_OPTION.sub(lambda m: m[0].replace(m[2], "*") if worker_unit(m[1]) else m[0], command)[:200],
-            name=command[:500],
-            metric="Elapsed",
-            fields={name: int(value) for name, value in _OPTION.findall(command) if worker_unit(name)},
-            status=RunStatus.FAILED if failed else RunStatus.OK,
-            details={"observed": observed, **error},
-        )
-    if coarse:
-        text = "GNU time counts in hundredths of a second, and some of these runs take less than one second"
-        yield warning("clock-resolution", text, remedy="time longer runs, or use hyperfine")
 
 
 def _counts(text: str) -> Iterator[tuple[float, list[str]]]:
@@ -127,8 +86,3 @@ def _fio_latencies(group: list[dict[str, Any]], common: dict[str, Any]) -> Itera
             if all(means):
                 seconds = sum(value or 0.0 for value in means) / len(means) * unit
                 yield Point(values=(seconds,), metric=f"{way} latency", **common)
-
-
-TIME = tool("gnu-time", gnu_time)
-PERF = tool("perf-stat", perf)
-FIO = tool("fio", fio)

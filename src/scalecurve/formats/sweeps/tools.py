@@ -121,17 +121,20 @@ IMB_RESULTS = Reader("imb", "Intel MPI Benchmarks", recognise_imb, read_imb_resu
 
 CORRECT = ("0", "N/A", "None")
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "reduce")
-_RANK = re.compile(r"#\s+Rank\s+(?P<rank>\d+)\s.*\bon\s+(?P<host>\S+)")
+_RANK = re.compile(r"#?\s*Rank\s+(?P<rank>\d+)\s.*\bon\s+(?P<host>\S+)")
 _ROW = re.compile(
-    r"\s*(?P<size>\d+)\s+\d+\s+\w+\s+\S+\s+-?\d+\s+(?P<time>\d+(?:\.\d*)?)\s+[\d.]+\s+[\d.]+\s+(?P<wrong>\S+)"
+    r"\s*(?P<size>\d+)\s+\d+\s+\w+\s+(?P<sums>\S+)(?:\s+(?P<root>-?\d+))?\s+(?P<time>\d+(?:\.\d*)?)"
+    r"\s+(?P<alone>[\d.]+)\s+(?P<bus>[\d.]+)\s+(?P<wrong>\S+)(?:\s+[\d.]+){3}\s+\S+\s*$"
 )
+_PROGRAM = re.compile(r"\b([a-z_]+)_perf\b")
+ROUNDED = 0.02  # of the ratio of two bandwidths that are printed with two decimals
 
 
 def recognise_nccl(source: Source) -> str | None:
     if {"results", "devices"} <= source.keys:
         return "JSON of nccl-tests -J (its environment dump is not read)"
     head = source.head_text
-    if re.search(r"^#\s+nThread\s+\d+", head, re.MULTILINE) or (
+    if re.search(r"^#?\s*nThread\s+\d+", head, re.MULTILINE) or (
         "algbw" in head and "busbw" in head and "#wrong" in head
     ):
         return "the columns of nccl-tests"
@@ -174,10 +177,22 @@ def _nccl_text(source: Source, options: ReadOptions) -> tuple[list[Row], int]:
     ranks = options.ranks or len(host_of)
     if not ranks:
         raise FormatError(Fault("no rank lines in the output", remedy="give --ranks"))
-    operation, nodes = _operation(options, source.text[:4000], source), len(set(host_of.values())) or None
-    matches = [match for match in map(_ROW.match, lines) if match]
+    nodes, matches = len(set(host_of.values())) or None, [match for match in map(_ROW.match, lines) if match]
+    operation = _operation(options, source.text[:4000], source, _by_bandwidths(matches, ranks))
     rows: list[Row] = [(operation, ranks, nodes, float(m["size"]), float(m["time"]) * MICRO) for m in matches]
-    return rows, sum(match["wrong"] not in CORRECT for match in matches)
+    errors = (as_float(match["wrong"]) for match in matches if match["wrong"] not in CORRECT)
+    return rows, sum(error is None or error >= 1 for error in errors)  # the largest error before 2.13
+
+
+def _by_bandwidths(matches: list[re.Match[str]], ranks: int) -> str | None:
+    """The collective whose bus bandwidth has the printed ratio to the algorithm's; None where several may have it."""
+    largest = max(matches, key=lambda match: float(match["size"]), default=None)
+    if largest is None or not float(largest["alone"]) or largest["sums"] == "none" or ranks <= 2:
+        return None
+    ratio, is_rooted = float(largest["bus"]) / float(largest["alone"]), int(largest["root"] or -1) >= 0
+    shares = {"all_reduce": 2 * (ranks - 1) / ranks, "reduce_scatter": (ranks - 1) / ranks}
+    shares = {"reduce": 1.0} if is_rooted else shares  # sendrecv has 1 without a root
+    return next((kind for kind, share in shares.items() if abs(ratio - share) < ROUNDED), None)
 
 
 def read_nccl_results(source: Source, options: ReadOptions) -> Reading:
@@ -218,12 +233,13 @@ def read_rccl_results(source: Source, options: ReadOptions) -> Reading:
     )
 
 
-def _operation(options: ReadOptions, text: str, source: Source) -> str:
-    """The collective that was timed: stated, or `all_reduce_perf` in the output, or all_reduce in the file's name."""
+def _operation(options: ReadOptions, text: str, source: Source, shown: str | None = None) -> str:
+    """The collective that was timed: stated, `all_reduce_perf` in the output, all_reduce in the file's name, or the one
+    that its bandwidths show."""
     if options.operation is not None:
         return str(as_operation(options.operation))
     name = source.file_name.replace("-", "_")
-    kinds = [kind for kind in KINDS if f"{kind}_perf" in text] or [kind for kind in KINDS if kind in name]
+    kinds = _PROGRAM.findall(text) or [kind for kind in KINDS if kind in name] or ([shown] if shown else [])
     if not kinds:
         remedy = "nccl-tests does not print it; give --op allreduce"
         raise InputError(Fault("which operation was timed is not stated", remedy=remedy))
@@ -237,7 +253,7 @@ def _wrong_results(count: int) -> tuple[Finding, ...]:
     return (error("wrong-results", text, remedy="repair the installation before using any of its times"),)
 
 
-_NCCL_BEGINS = re.compile(r"^# nThread ", re.MULTILINE)
+_NCCL_BEGINS = re.compile(r"^(?:# Collective test starting: .*\n)?# nThread ", re.MULTILINE)
 NCCL = Reader("nccl-tests", "nccl-tests", recognise_nccl, read_nccl, begins=_NCCL_BEGINS)
 NCCL_RESULTS = Reader("nccl-tests", "nccl-tests", recognise_nccl, read_nccl_results, begins=_NCCL_BEGINS)
 RCCL_RESULTS = Reader("rccl-tests", "rccl-tests", recognise_rccl, read_rccl_results)

@@ -265,20 +265,17 @@ def names_workers(view: TableView, i: int) -> bool:
     return (
         worker_unit(head.text) is not None
         or any(word in WORKER_NOUNS or word in WORDS["perhaps_workers"] for word in head.words)
-        or head.text == "Q"
+        or i in (view.sides or ())
     )
 
 
 def _products(view: TableView, named: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs of columns whose product counts all workers: nodes and GPUs per node, ranks and threads, P and Q."""
-    each = [
-        i
-        for i in range(min(view.width, MOST_COLUMNS))
-        if (counted_per_worker(view.name(i)) or view.name(i) == "Q") and view.has_counts(i)
-    ]
-    counts = {i: view.counts(i) for i in {*named, *each}}
+    each = [i for i in range(min(view.width, MOST_COLUMNS)) if counted_per_worker(view.name(i)) and view.has_counts(i)]
+    sides = view.sides if all(map(view.has_counts, view.sides or ())) else None
+    counts = {i: view.counts(i) for i in {*named, *each} - {*(sides or ())}}
     varying = [i for i in counts if len(distinct(counts[i][np.isfinite(counts[i])])) > 1]
-    pairs = []
+    pairs = [sides] if sides else []
     for a, b in itertools.combinations(sorted(varying), 2):
         first, second = (b, a) if a in each or worker_unit(view.name(a)) == "threads" else (a, b)
         if first in each or not _is_hierarchy(view, first, second, second in each):
@@ -309,8 +306,6 @@ def factors_of(view: TableView, k: int) -> tuple[int, ...]:
 
 def _is_hierarchy(view: TableView, outer: int, inner: int, per: bool) -> bool:
     """Whether each of the outer workers may have so many of the inner ones: nodes of ranks, ranks of threads."""
-    if (view.name(outer), view.name(inner)) == ("P", "Q"):
-        return True
     order = ("nodes", "gpus", "ranks", "processes", "workers", "cores", "threads")
     units = [worker_unit(view.name(i)) or _perhaps(view, i) for i in (outer, inner)]
     if per:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scalecurve.formats.headers import (
+    LOAD_NAMES,
     TIME_UNITS,
     WORKER_NOUNS,
     ValueColumn,
@@ -50,7 +51,7 @@ _SPREAD = re.compile(
     rf"(?P<mean>{_NUMBER}[^±\d]*?)\s*(?:±|\+/-|\+-|\\pm)\s*(?P<spread>{_NUMBER})\s*(?P<unit>[^\d\s].*)?"
 )
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
-_NOUN = "|".join(sorted((noun for noun in WORKER_NOUNS if len(noun) > 1), key=len, reverse=True))
+_NOUN = "|".join(sorted((noun for noun in {*WORKER_NOUNS, *LOAD_NAMES} if len(noun) > 1), key=len, reverse=True))
 _IN_NAME = re.compile(  # make -j4, --threads 4, sort/threads:4, OpenMP (4 threads)
     rf"(?<![\w-])-(?:j|t|n|np|p|c)[\s=]*(?P<flag>\d+)\b|(?<![A-Za-z])(?:{_NOUN})[\s=:_-]*(?P<after>\d+)\b"
     rf"|(?<![\w.])(?P<before>\d+)[\s-]*(?:{_NOUN})\b",
@@ -70,7 +71,7 @@ NO_RESULT = frozenset((
 ))  # fmt: skip
 FAILED_MARK = re.compile(
     r"(?<!\bno )(?<!\bnot )(?<!\b0 )(?<!never )(?<!without )\b(?:failed|crashed|killed|aborted|timed[ -]?out"
-    r"|segfault(?:ed)?|out of memory|oom)\b(?P<ends>\s*(?:[(:].*)?$)?",
+    r"|segfault(?:ed)?|out of memory|oom)\b(?!\s*[:=]\s*0)(?P<ends>\s*(?:[(:].*)?$)?",
     re.IGNORECASE,
 )
 SUMMARY_ROW = re.compile(
@@ -418,11 +419,15 @@ def is_serial(cell: Any) -> bool:
 
 def _in_names(cells: Sequence[str]) -> FloatArray:
     """The count in names that differ in nothing else: make -j4, make -j8; NaN where they differ in more."""
-    matches = [list(_IN_NAME.finditer(cell)) for cell in cells]
-    counts = np.array([float(own[0][own[0].lastgroup or 0]) if len(own) == 1 else np.nan for own in matches])
+    found = [list(_IN_NAME.finditer(cell)) for cell in cells]
+    most = max(map(len, found))
+    varying = [j for j in range(most) if len({own[j][0] for own in found if len(own) == most}) > 1]
+    place = varying[0] if len(varying) == 1 else 0
+    matches = [own[place] if len(own) == most > 0 else None for own in found]
+    counts = np.array([np.nan if own is None else float(own[own.lastgroup or 0]) for own in matches])
     if 1 not in counts:
         counts[[is_serial(cell) for cell in cells]] = 1
-    rests = {cell[: own[0].start()] + cell[own[0].end() :] for cell, own in zip(cells, matches, strict=True) if own}
+    rests = {cell[: own.start()] + cell[own.end() :] for cell, own in zip(cells, matches, strict=True) if own}
     return counts if len(rests) == 1 else np.full(len(cells), np.nan)
 
 

@@ -35,6 +35,7 @@ from scalecurve.formats.tables.cells import (
     SAMPLE_ROWS,
     CellGrid,
     DecimalMark,
+    counts_of,
     decimal_mark,
     labels_of,
     may_be_thousands,
@@ -108,6 +109,7 @@ def read_tables(tables: Sequence[NamedTable], options: ReadOptions, name: str, k
     """The curves of every usable table of a document, named by its heading; or those of the one that was asked for."""
     if options.table is not None:
         return read_table(_asked_for(tables, options.table).grid, options, name, k)
+    tables = _with_k_of_titles(tables)
     if len(tables) == 1:
         return read_table(tables[0].grid, options, name, k)
     of_regime = [own for own in tables if options.regime is None or regime_in(own.title) in (None, options.regime)]
@@ -130,6 +132,25 @@ def read_tables(tables: Sequence[NamedTable], options: ReadOptions, name: str, k
     if len(read_ones) == 1:
         return read_ones[0][2]
     return _joined(read_ones, options, name)
+
+
+def _with_k_of_titles(tables: Sequence[NamedTable]) -> Sequence[NamedTable]:
+    """Tables of the same columns whose titles differ in a worker count, as one table with that count; else as given."""
+    headers = tables[0].grid.headers
+    if len({own.grid.headers for own in tables}) > 1 or any(map(k_unit_of, headers)) or len(tables) < 2:
+        return tables
+    counts = counts_of([own.title for own in tables], named=False).values
+    if not np.isfinite(counts).all() or len(set(counts.tolist())) < 2:
+        return tables
+    rows = [
+        (own.grid, i, f"{count:g}") for own, count in zip(tables, counts, strict=True) for i in range(own.grid.rows)
+    ]
+    columns = [
+        [count for _, _, count in rows],
+        *([str(grid.columns[j][i]) for grid, i, _ in rows] for j in range(len(headers))),
+    ]
+    lines = [grid.lines[i] for grid, i, _ in rows]
+    return [NamedTable("", replace(tables[0].grid, headers=("workers", *headers), columns=tuple(columns), lines=lines))]
 
 
 def _said_once(read_ones: Sequence[tuple[int, NamedTable, Reading]]) -> list[tuple[int, NamedTable, Reading]]:
@@ -271,7 +292,7 @@ def _decide(ranked: Sequence[Candidate], grid: CellGrid, options: ReadOptions) -
         raise Unclear(_nothing_fits(grid, options))
     best = best if asked or best.k is None else _with_finest_k(best, ranked)
     close = [own for own in ranked if own is not best and ranked[0].score - own.score < AHEAD]
-    if rivals := [own for own in close if not _same_curve(best, own)]:
+    if rivals := [own for own in close if not (_same_curve(best, own) or _are_of_one_summary(best, own))]:
         names = "; ".join(dict.fromkeys(_described(own) for own in (best, *rivals[:3])))
         remedy = "choose with --k-column and --value-column"
         raise Unclear([Fault(f"the table can be read in several ways: {names}", remedy=remedy)], ways=_ways(ranked))
@@ -283,6 +304,13 @@ def _with_finest_k(best: Candidate, ranked: Sequence[Candidate]) -> Candidate:
     alike = [own for own in ranked if own.value == best.value and own.view is best.view and _same_curve(best, own)]
     units = {own: worker_unit(own.view.name(own.k)) for own in alike if own.k is not None}
     return max((own for own in units if units[own]), key=lambda own: UNITS[str(units[own])], default=best)
+
+
+def _are_of_one_summary(one: Candidate, other: Candidate) -> bool:
+    """Whether two readings differ in the statistic only: the mean and the median of one quantity."""
+    heads = (one.value_head, other.value_head)
+    same = one.k == other.k and one.view is other.view and heads[0].base == heads[1].base
+    return same and heads[0].statistic is not None and heads[1].statistic is not None
 
 
 def _described(own: Candidate) -> str:
@@ -374,6 +402,7 @@ def _varied(ranked: Sequence[Candidate]) -> list[Candidate]:
     ranked = [
         own for own in ranked if name_of_k(own) + cells_of_k(own) + in_order(own) > LEAST_OF_K and not is_setting(own)
     ]
+    ranked = [own for own in ranked if own.meaning is not None or known_quantity(own) is not None] or ranked
     for own in ranked:
         k = "" if own.k is None else own.view.name(own.k)
         best_of.setdefault(("k", f"{own.long.how} {k}"), own)

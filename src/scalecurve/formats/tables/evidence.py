@@ -57,20 +57,26 @@ def name_of_k(own: Candidate) -> float:
         return CERTAIN + UNITS.get(unit, 0.0) - (HINT if len(text) == 1 else 0.0)
     if k_unit_of(text):
         return SURE + 0.5
-    return _words_of_k(head)
+    return _words_of_k(own, head)
 
 
-def _words_of_k(head: Header) -> float:
+def _words_of_k(own: Candidate, head: Header) -> float:
     """The same by the single words of a header that names no count as a whole."""
     if head.says("work", "series", "dated") or head.is_repeat or head.is_count:
         return -LIKELY - HINT
     if any(word in WORKER_NOUNS for word in head.words) and not {*head.words} & {"per", "id"}:
         return SURE - 0.5
-    if {*head.words} & WORDS["perhaps_workers"]:
+    if {*head.words} & WORDS["perhaps_workers"] or _is_t_beside_times(own):
         return LIKELY + 0.5
     if head.says("label", "time", "rate"):
         return -LIKELY - HINT
     return 0.0
+
+
+def _is_t_beside_times(own: Candidate) -> bool:
+    """Whether a column is called t, and another one states the unit of its times: t counts threads there."""
+    heads = own.view.heads
+    return heads[own.k or 0].words == ("t",) and any(i != own.k and head.unit for i, head in enumerate(heads))
 
 
 def _name_of_header_row(own: Candidate, text: str) -> float:
@@ -164,7 +170,8 @@ def _is_latency_beside_rate(own: Candidate) -> bool:
     """Whether the observations are latencies or percentiles of requests whose rate stands beside them."""
     view, head = own.view, own.value_head
     is_time = own.meaning is not None and own.meaning.quantity is Quantity.SECONDS
-    if not is_time or not (head.says("latency") or any(map(pattern("evidence.percentile").fullmatch, head.words))):
+    is_latency = head.says("latency") or head.statistic in (Statistic.MEDIAN, Statistic.QUANTILE)
+    if not is_time or not is_latency:
         return False
     others = [view.numbers(i).unit or value_meaning(view.name(i)) for i in range(view.width) if i != own.value]
     return any(one is not None and one.quantity is not Quantity.SECONDS for one in others)

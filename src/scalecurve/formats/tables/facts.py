@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.formats.headers import WORDS, Header, Statistic, parse_header, pattern, value_meaning, worker_unit
+from scalecurve.formats.headers import (
+    WORDS,
+    Header,
+    Statistic,
+    grid_sides,
+    parse_header,
+    pattern,
+    value_meaning,
+    worker_unit,
+)
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.tables.cells import (
     ABSENT,
@@ -112,6 +121,11 @@ class TableView:
     @cached_property
     def width(self) -> int:
         return len(self.heads)
+
+    @cached_property
+    def sides(self) -> tuple[int, int] | None:
+        """The columns of a grid of processes, such as P and Q."""
+        return grid_sides(self.grid.headers)
 
     def is_measured(self, i: int) -> bool:
         """Whether its header says that the column holds something that was measured or made of such numbers."""

@@ -16,6 +16,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import warning
 from scalecurve.formats.headers import pattern
 from scalecurve.formats.reading import Reading, ReadOptions, Unclear
+from scalecurve.formats.regime import regime_named
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import CellGrid, parse_cell
 from scalecurve.formats.tables.decision import command_of, likely_table, read_table, tables_in
@@ -81,6 +82,8 @@ def read_folder(sources: Sequence[Source], options: ReadOptions) -> Reading:
     grids = [own for own in grids if own[0].name in counts]
     if not grids:
         raise _nothing_in(sources, options)
+    of_regime = [own for own in grids if regime_named(own[0].stem) in (None, options.regime)]
+    grids = of_regime if options.regime is not None and of_regime else grids
     usual = Counter(grid.headers for _, grid in grids).most_common(1)[0][0]
     kept = [(source, grid) for source, grid in grids if grid.headers == usual]
     read_files = [source for source, _ in kept]
@@ -99,7 +102,8 @@ def read_folder(sources: Sequence[Source], options: ReadOptions) -> Reading:
     except InputError as problem:
         raise _with_patterns(problem, sources, options, folder) from None
     if left := [source.name for source in sources if source not in read_files]:
-        text = f"{len(left)} of {len(sources)} files have other columns and were left out: {', '.join(left)[:200]}"
+        why = "have other columns or are of another regime and were left out"
+        text = f"{len(left)} of {len(sources)} files {why}: {', '.join(left)[:200]}"
         reading = replace(reading, findings=(*reading.findings, warning("files-left-out", text)))
     return replace(reading, k_origin="the file names" if FROM_NAME in whole.headers else reading.k_origin)
 

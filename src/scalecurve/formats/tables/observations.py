@@ -949,8 +949,19 @@ def _refuse_rows_far_apart(work: TableWork, curves: Sequence[TableCurve]) -> Non
         remedy = f"keep the rows of one curve, or rename {names} to `repeat` if the rows are repeats"
         remedy = remedy if telling else "keep the rows of one job, or number its repeats in a column `repeat`"
         text = f"rows of one K differ more than {FAR_APART:g} times, and {why}"
-        work.doubt("rows-far-apart", Fault(text, remedy=remedy), offered=bool(telling))
+        ways = [{"where": (*work.options.where, own)} for i in telling for own in _settings_at_several_k(work, i)]
+        work.doubt("rows-far-apart", Fault(text, remedy=remedy), *ways, offered=False)
         return
+
+
+def _settings_at_several_k(work: TableWork, i: int) -> list[str]:
+    """The column=value that were measured at several K, those with most rows first."""
+    counts = work.grid.columns[work.chosen.k] if work.chosen.k is not None else ()
+    at: dict[str, set[str]] = {}
+    for label, count in zip(labels_of(work.grid.columns[i]), labels_of(counts), strict=False):
+        at.setdefault(label, set()).add(count)
+    several = [label for label, ks in at.items() if len(ks) > 1]
+    return [f"{work.name(i)}={label}" for label in sorted(several, key=lambda label: -len(at[label]))[:3]]
 
 
 def _may_tell(work: TableWork, i: int) -> bool:

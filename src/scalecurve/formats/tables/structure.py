@@ -130,14 +130,18 @@ def _as_aligned(
     """Columns that stand below each other, where blanks part the lines unevenly."""
     is_titled = mark == "  " and len(set(map(len, rows))) == 1
     has_index = mark is None and set(map(len, rows[1:])) == {len(headers) + 1}  # a frame prints its rows with a number
-    return _aligned_layout(body) if is_uneven and not is_titled and not has_index and mark in BLANKS else None
+    layout = _aligned_layout(body) if is_uneven and not is_titled and not has_index and mark in BLANKS else None
+    is_prose = layout is not None and not any(map(k_unit_of, layout.headers))
+    return _as_blocks(source, lines, body, headers, rows, mark, is_uneven) or layout if is_prose else layout
 
 
 def _as_blocks(
     source: Source, lines: Lines, body: Lines, headers: Sequence[str], rows: Rows, mark: str | None, is_uneven: bool
 ) -> TableLayout | None:
-    """The tables inside of a text, where no header names a column of the whole."""
-    is_prose = not any(k_unit_of(cell) or value_meaning(cell) for cell in headers)
+    """The tables inside of a text, where no header names a column of the whole or fits the rows below it."""
+    is_header = any(k_unit_of(cell) or value_meaning(cell) for cell in headers)
+    fitting = sum(len(row) - len(headers) in (0, 1) for row in rows[1:])
+    is_prose = not is_header or 2 * fitting < len(rows) - 1
     tables = blocks(source) if is_prose and (is_uneven or mark in BLANKS) else []
     if tables and (is_uneven or sum(table.grid.rows for table in tables) < MOSTLY_TEXT * len(body)):
         return TableLayout(None, str.split, tables[0].grid.headers, tables[0].grid.lines[0], tuple(tables))
@@ -516,7 +520,7 @@ def _delimiter(lines: Sequence[str]) -> str | None:
         if len(widths) == 1 and widths != {1}:
             return mark
     for mark in PARTING:
-        if lines and mark in lines[0] and (mark == "," or len(lines) == 1 or any(mark in line for line in lines[1:6])):
+        if lines and mark in lines[0] and 2 * sum(mark in line for line in lines) > len(lines):
             return mark
     if (blank := _blank_between(lines, filled)) is not None:
         return blank or None

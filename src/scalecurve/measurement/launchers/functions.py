@@ -1,36 +1,30 @@
 """`ray` and `dask`: a Python function `module:function` run once by each of K workers, with the probe on.
 
 The cluster is at `address`, or a local one is started for the launch.  A driver is a fresh process per launch
-(`python -m scalecurve.measurement.launchers.functions ray ...`): it starts or joins the cluster, times an empty round
-of K tasks (the cost of the engine itself), runs the function on K distinct workers and writes `engine.json` beside the
-probe's files.
+(`python -m scalecurve.measurement.launchers.functions ray ...`): it starts or joins the cluster and runs the function
+on K distinct workers.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from scalecurve import probe
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.launchers import command, run_alone, run_together, without_usage, worker_env
 from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
-from scalecurve.measurement.processes import MOST_OUTPUT, end_of_file
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Placement
 from scalecurve.study.run import SCALING
 
-ROUNDS = 5
 STARTS = 3
 
 
@@ -50,7 +44,7 @@ class Functions(Launcher):
 
 
 def launch_driver(engine: str, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-    """Start the driver and read what the engine cost."""
+    """Start the driver."""
     if job.role != SCALING:
         outcome = run_alone(job, settings, world)
     else:
@@ -63,12 +57,7 @@ def launch_driver(engine: str, job: LaunchJob, settings: MeasureSettings, world:
         env = worker_env(job, settings) | {"PYTHONUNBUFFERED": "1"}
         argv = (sys.executable, "-m", __name__, engine, *counts, *address, *job.argv)
         outcome = run_together([command(argv, env, settings)], job, world)
-    try:
-        costs = json.loads(end_of_file(job.folder / "engine.json", MOST_OUTPUT))
-    except (OSError, ValueError):
-        costs = {}
-    observed = {**outcome.observed, **{f"engine_{name}_seconds": seconds for name, seconds in costs.items()}}
-    return replace(outcome, observed=observed, placement=Placement(ranks=job.k, threads_per_rank=job.threads))
+    return replace(outcome, placement=Placement(ranks=job.k, threads_per_rank=job.threads))
 
 
 @dataclass(frozen=True)
@@ -100,10 +89,6 @@ def perform(task: WorkerTask) -> None:
         probe.finish()
 
 
-def nothing() -> None:
-    """An empty task: its time is the engine's own cost."""
-
-
 class Actor:
     """One Ray actor, so that K tasks run in K processes."""
 
@@ -111,25 +96,7 @@ class Actor:
         perform(task)
 
     def nothing(self) -> None:
-        nothing()
-
-
-@contextmanager
-def timed(costs: dict[str, float], name: str) -> Iterator[None]:
-    begin = time.perf_counter()
-    yield
-    costs[name] = time.perf_counter() - begin
-
-
-def round_trip(once: Callable[[], object]) -> float:
-    """Median seconds of a round of empty tasks, after a first one that is not counted."""
-    once()
-    times = []
-    for _ in range(ROUNDS):
-        begin = time.perf_counter()
-        once()
-        times.append(time.perf_counter() - begin)
-    return sorted(times)[ROUNDS // 2]
+        """Answered once the actor is there."""
 
 
 def start_ray(ray: Any, options: dict[str, Any]) -> None:
@@ -144,54 +111,41 @@ def start_ray(ray: Any, options: dict[str, Any]) -> None:
             ray.shutdown()
 
 
-def drive_ray(address: str | None, tasks: list[WorkerTask]) -> dict[str, float]:
-    """Run the tasks on K Ray actors; seconds of the start, a round trip and the run."""
+def drive_ray(address: str | None, tasks: list[WorkerTask]) -> None:
+    """Run the tasks on K Ray actors, once all of them are there."""
     # Zero GPUs must not hide the devices from the workers; set here because Ray warns about its old default.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
 
-    costs: dict[str, float] = {}
     local = {"num_cpus": len(tasks), "include_dashboard": False}
-    with timed(costs, "start"):
-        start_ray(ray, {"address": address} if address else local)
+    start_ray(ray, {"address": address} if address else local)
+    try:
         kind: Any = ray.remote(num_cpus=1)(Actor)
         actors = [kind.remote() for _ in tasks]
         ray.get([actor.nothing.remote() for actor in actors])
-    try:
-        costs["round_trip"] = round_trip(lambda: ray.get([actor.nothing.remote() for actor in actors]))
-        with timed(costs, "run"):
-            ray.get([actor.perform.remote(task) for actor, task in zip(actors, tasks, strict=True)])
+        ray.get([actor.perform.remote(task) for actor, task in zip(actors, tasks, strict=True)])
     finally:
         ray.shutdown()
-    return costs
 
 
-def drive_dask(address: str | None, tasks: list[WorkerTask]) -> dict[str, float]:
-    """Run the tasks on K Dask workers; seconds of the start, a round trip and the run."""
+def drive_dask(address: str | None, tasks: list[WorkerTask]) -> None:
+    """Run the tasks on K Dask workers."""
     distributed: Any = importlib.import_module("distributed")
-    costs: dict[str, float] = {}
     size = len(tasks)
     with ExitStack() as stack:
-        with timed(costs, "start"):
-            cluster: Any = address or stack.enter_context(
-                distributed.LocalCluster(n_workers=size, threads_per_worker=1, processes=True, dashboard_address=None)
-            )
-            client = stack.enter_context(distributed.Client(cluster))
-            client.wait_for_workers(size)
-            places = sorted(client.scheduler_info(n_workers=-1)["workers"])
-            if len(places) < size:
-                raise RunError(f"the cluster has {len(places)} workers, {size} were asked for")
-            places = places[:size]
-        costs["round_trip"] = round_trip(
-            lambda: client.gather([client.submit(nothing, workers=[place], pure=False) for place in places])
+        cluster: Any = address or stack.enter_context(
+            distributed.LocalCluster(n_workers=size, threads_per_worker=1, processes=True, dashboard_address=None)
         )
-        with timed(costs, "run"):
-            futures = [
-                client.submit(perform, task, workers=[place], allow_other_workers=False, pure=False)
-                for task, place in zip(tasks, places, strict=True)
-            ]
-            client.gather(futures)
-    return costs
+        client = stack.enter_context(distributed.Client(cluster))
+        client.wait_for_workers(size)
+        places = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        if len(places) < size:
+            raise RunError(f"the cluster has {len(places)} workers, {size} were asked for")
+        futures = [
+            client.submit(perform, task, workers=[place], allow_other_workers=False, pure=False)
+            for task, place in zip(tasks, places, strict=False)
+        ]
+        client.gather(futures)
 
 
 def main() -> None:
@@ -208,8 +162,7 @@ def main() -> None:
         WorkerTask(folder, os.getcwd(), options.target, tuple(options.words), rank, options.workers, warmup)
         for rank in range(options.workers)
     ]
-    costs = (drive_ray if options.engine == "ray" else drive_dask)(options.address, tasks)
-    Path(folder, "..", "engine.json").write_text(json.dumps(costs))
+    (drive_ray if options.engine == "ray" else drive_dask)(options.address, tasks)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 from scalecurve._version import __version__
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.table import tabulate
-from scalecurve.auditing.audit import GRADE_WORDS, audit
+from scalecurve.auditing.audit import audit
 from scalecurve.diagnosis.diagnosis import diagnose
 from scalecurve.document import Result
 from scalecurve.errors import ScalecurveError
@@ -167,4 +167,4 @@ def trust(material: Material) -> str | None:
     audited = {} if material.audit is None or isinstance(material.audit, Refusal) else material.audit.to_dict()
     if "verdict" not in audited:
         return None
-    return f"Audit: {audited['verdict']}, {audited['score']} of 100. {GRADE_WORDS[audited['grade']]}."
+    return f"Audit: {audited['verdict']}, {audited['score']} of 100. {audited['answer']['decision']}"

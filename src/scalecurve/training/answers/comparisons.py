@@ -32,12 +32,15 @@ class LayoutComparison(Result):
     best: StepOutcome
     other: StepOutcome
     findings: tuple[Finding, ...] = ()
+    further: str | None = None  # a command that shows every term of the layout
 
     JSON = "sentence slower fits=other.fits seconds_lost bytes_more best layout=other findings"
 
     @property
     def answer(self) -> Answer:
-        return Answer(decision=short_sentence(self.sentence), next="`SAME --explain` shows every term")
+        return Answer(
+            decision=short_sentence(self.sentence), next=self.further and f"`{self.further}` shows every term"
+        )
 
     @property
     def slower(self) -> float:
@@ -99,8 +102,9 @@ def differences(rows: Sequence[tuple[str, float, float]], write: Callable[[float
     return table(["", "best", "this", "difference"], lines)
 
 
-def why_not(plan: Plan, layout: LayoutLike) -> LayoutComparison:
-    """A layout beside the best of a plan of one P, under the same model, cluster, stack and batch."""
+def why_not(plan: Plan, layout: LayoutLike, further: str | None = None) -> LayoutComparison:
+    """A layout beside the best of a plan of one P, under the same model, cluster, stack and batch; `further` is a
+    command that explains it."""
     if len(plan.rows) != 1:
         rows = ", ".join(str(row.gpus) for row in plan.rows)
         raise InputError(Fault("a layout is compared at one P", "gpus", rows, "give one count"), subject="why-not")
@@ -111,7 +115,7 @@ def why_not(plan: Plan, layout: LayoutLike) -> LayoutComparison:
         model, job.cluster, layout, batch=f"{best.layout.sequences} sequences", seq=job.seq, stack=job.stack,
         precision=job.precision, gpus=best.gpus, calibration=best.calibration, adapters=job.adapter,
     )  # fmt: skip
-    return LayoutComparison(best=best, other=evaluation.outcome, findings=evaluation.findings)
+    return LayoutComparison(best=best, other=evaluation.outcome, findings=evaluation.findings, further=further)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, pairwise
+from operator import attrgetter
 
 from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
@@ -17,10 +18,10 @@ from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, cou
 from scalecurve.training.inputs.request import OBJECTIVES, BatchChoice, PlanRequest, Target
 from scalecurve.training.physics.run import CriticalBatch, DataParallelCap, Goodput, Reliability, goodput, loss_law
 from scalecurve.training.search.search import (
+    TIE,
     BestLayouts,
     SearchTask,
     batches_of,
-    choose_batches,
     even_batch,
     grown_models,
     idle_counts,
@@ -67,10 +68,6 @@ class RunTerms:
         """Tokens processed over tokens that small batches would need."""
         return 1.0 if self.critical is None else self.critical.tokens_factor(batch_tokens / task.critical_growth)
 
-    def critical_sequences(self, task: SearchTask) -> float | None:
-        """The critical batch of this job in sequences."""
-        return None if self.critical is None else self.critical.tokens.value * task.critical_growth / task.seq
-
     def stated_tokens(self, task: SearchTask) -> float | None:
         """Tokens of the run as stated, more where the model grew."""
         return None if self.target is None else self.target.tokens * task.tokens_growth
@@ -86,12 +83,13 @@ class RunTerms:
         states = STATE_BYTES * task.model.parameters
         return goodput(gpus, self.reliability, states=states, node=task.cluster.node)
 
+    def raw_rate(self, task: SearchTask, best: BestLayouts) -> float:
+        """Tokens per second of the best layout, less what failures take; 0 without one."""
+        return best.sequences * task.seq / best.seconds * self.goodput(task, best.gpus).factor
+
     def useful_rate(self, task: SearchTask, best: BestLayouts) -> float:
-        """Useful tokens per second of the best layout; 0 without one."""
-        if not best.layouts:
-            return 0.0
-        tokens = best.sequences * task.seq
-        return tokens / best.seconds / self.charge(task, tokens) * self.goodput(task, best.gpus).factor
+        """Useful tokens per second of the best layout."""
+        return self.raw_rate(task, best) / self.charge(task, best.sequences * task.seq)
 
 
 @dataclass(frozen=True)
@@ -102,23 +100,52 @@ class Use:
     best: BestLayouts
     task: SearchTask
 
+    @property
+    def jobs(self) -> list[TrainingJob]:
+        """The job split by each of the layouts."""
+        task = self.task
+        return [
+            TrainingJob(
+                model=task.model, cluster=task.cluster, stack=task.stack, layout=layout, seq=task.seq,
+                precision=task.precision, adapter=task.adapters,
+            )
+            for layout in self.best.layouts
+        ]  # fmt: skip
 
-def best_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms, *, largest: int) -> list[Use]:
+
+def best_batches(task: SearchTask, counts: Sequence[int], terms: RunTerms, largest: int) -> dict[int, BestLayouts]:
+    """At each P the best layouts with the batch, in sequences up to `largest`, that does most useful work.  Where no
+    batch is charged the largest that P shares well is taken; a fixed one is taken as it is."""
+    shared = set(counts) if terms.choice.fixed else set()
+    if terms.critical is None and not terms.choice.fixed:
+        even = [(count, largest) for count in counts if largest % (count // (count & -count)) == 0]
+        shared = {one.gpus for one in search(task, even, top=terms.top) if one.layouts}
+    sizes = [
+        (count, size) for count in counts for size in ((largest,) if count in shared else batches_of(count, largest))
+    ]
+    tried = [(one, terms.useful_rate(task, one)) for one in search(task, sizes, top=terms.top)]
+    most: dict[int, float] = {}
+    for one, rate in tried:
+        most[one.gpus] = max(rate, most.get(one.gpus, 0.0))
+    near = 1.0 + TIE if terms.critical is None else 1.0
+    chosen: dict[int, BestLayouts] = {}
+    for one, rate in tried:  # the largest batch first
+        if near * rate >= most[one.gpus]:
+            chosen.setdefault(one.gpus, one)
+    return chosen
+
+
+def best_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms, largest: int | None = None) -> list[Use]:
     """At each P the layouts that do most useful work, on P or with some accelerators idle: useful work never falls.
     Fewer accelerators are tried as far as the peak of the machine lets them be better."""
-    critical = terms.critical_sequences(task)
-
-    def found(some: Sequence[int]) -> dict[int, BestLayouts]:
-        best = choose_batches(task, some, largest, critical, fixed=terms.choice.fixed, top=terms.top)
-        return dict(zip(some, best, strict=True))
-
-    best = found(counts)
+    largest = largest or terms.choice.largest.sequences
+    best = best_batches(task, counts, terms, largest)
     peak = task.cluster.peak(task.precision) / float(task.model.shape(task.seq).flop_per_token)
     peak *= FROZEN_SAVES if task.adapters else 1.0
     rates = {count: terms.useful_rate(task, one) for count, one in best.items()}
     fewer = {count: [some for some in idle_counts(count) if some * peak > rates[count]] for count in counts}
     more = sorted({some for others in fewer.values() for some in others} - set(best))
-    best |= found(more)
+    best |= best_batches(task, more, terms, largest)
     rates |= {count: terms.useful_rate(task, best[count]) for count in more}
     return [
         Use(count, best[max((count, *fewer[count]), key=lambda some: (rates[some], some))], task) for count in counts
@@ -138,10 +165,10 @@ def grown_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> list
             least = uses[-1].task.model.parameters  # with more accelerators no model is smaller
             for model, more in [each for each in models if each[0].parameters >= least] or models:
                 grown, most = replace(task, model=model, tokens_growth=more), even_batch(largest * more)
-                [best] = choose_batches(grown, [count], most, terms.critical_sequences(grown))
+                best = best_batches(grown, [count], terms, most)[count]
                 tried.append((terms.useful_rate(grown, best) * model.active_parameters, grown, most))
             _, own, largest = max(tried, key=lambda one: one[0])
-        uses += best_uses(own, [count], terms, largest=largest)
+        uses += best_uses(own, [count], terms, largest)
         start = count if start is None and uses[-1].best.layouts else start
     return uses
 
@@ -209,15 +236,11 @@ class PlanRow(JsonRecord):
         """The share of tokens that a small batch would not have needed."""
         return 1.0 - self.statistical_efficiency
 
-    @property
-    def token_rate(self) -> Estimate:
-        """Useful tokens per second with the step's interval."""
-        return _rate(self.effective_tokens_per_second * self.outcome.seconds, self.outcome.step)
-
-    @property
-    def work_rate(self) -> Estimate:
-        """Useful model FLOP per second with the step's interval: what compares models of different size."""
-        return _rate(self.useful_work * self.outcome.seconds, self.outcome.step)
+    def estimate(self, per_second: float) -> Estimate:
+        """A rate of this row with the interval of its step."""
+        step, seconds = self.outcome.step, self.outcome.seconds
+        low, high = (per_second * seconds / (end or seconds) for end in (step.high, step.low))
+        return Estimate(per_second, low, high, step.level, step.method)
 
     @property
     def effective_tokens_per_second(self) -> float:
@@ -228,6 +251,11 @@ class PlanRow(JsonRecord):
     def useful_work(self) -> float:
         """FLOP per second that small batches would have needed too: 6 x active parameters x useful tokens."""
         return 6.0 * self.outcome.job.model.active_parameters * self.effective_tokens_per_second
+
+    @property
+    def work(self) -> float:
+        """What compares P: useful FLOP per second, or of the whole run where limits end it (compute-optimal)."""
+        return self.useful_work * (1.0 if self.optimal is None else self.optimal.seconds)
 
     def seconds_for(self, tokens: float | None) -> float | None:
         return None if tokens is None else tokens / (self.outcome.tokens_per_second * self.goodput.factor)
@@ -288,30 +316,13 @@ class PlanRow(JsonRecord):
         return per_token * self.tokens_factor / self.goodput.factor * self.gpus / self.outcome.gpus
 
 
-def _rate(amount: float, step: Estimate) -> Estimate:
-    low, high = step.low or step.value, step.high or step.value
-    return Estimate(amount / step.value, amount / high, amount / low, step.level, step.method)
-
-
-def build_rows(
-    uses: Sequence[Use], terms: RunTerms, cap: DataParallelCap | None, beyond: Sequence[Use] = ()
-) -> tuple[PlanRow, ...]:
-    """A row for each P with a layout.  Speedup is useful work over the smallest P's; `beyond` are other P, for what the
-    next doubling gives."""
-    all_uses = [use for use in (*uses, *beyond) if use.best.layouts]
-    if not all_uses:
-        return ()
-    jobs = [
-        TrainingJob(
-            model=use.task.model, cluster=use.task.cluster, stack=use.task.stack, layout=layout, seq=use.task.seq,
-            precision=use.task.precision, adapter=use.task.adapters,
-        )
-        for use in all_uses
-        for layout in use.best.layouts
-    ]  # fmt: skip
-    outcomes = iter(evaluate_jobs(jobs, all_uses[0].task.calibration))
+def build_rows(uses: Sequence[Use], terms: RunTerms, cap: DataParallelCap | None) -> list[PlanRow]:
+    """A row for each P with a layout."""
+    uses = [use for use in uses if use.best.layouts]
+    jobs = [job for use in uses for job in use.jobs]
+    outcomes = iter(evaluate_jobs(jobs, uses[0].task.calibration) if uses else ())
     rows = []
-    for use in all_uses:
+    for use in uses:
         outcome, *others = [next(outcomes) for _ in use.best.layouts]
         factor, useful = terms.charge(use.task, outcome.tokens), terms.useful_tokens(use.task)
         rows.append(
@@ -322,18 +333,24 @@ def build_rows(
                 past_cap=None if cap is None else use.gpus > cap.accelerators,
             )
         )  # fmt: skip
-    work = {row.gpus: row.useful_work for row in rows}
-    shown = rows[: len([use for use in uses if use.best.layouts])]
-    most = max((row.useful_work / row.gpus for row in rows), default=1.0)
+    return rows
+
+
+def side_by_side(rows: Sequence[PlanRow], counts: Sequence[int]) -> tuple[PlanRow, ...]:
+    """The rows of these P, compared by useful work: with the first of them, with the best of all rows, and with half
+    and twice as many accelerators, which may be among the others."""
+    work = {row.gpus: row.work for row in rows}
+    most = max((row.work / row.gpus for row in rows), default=1.0)
+    shown = [row for row in rows if row.gpus in counts]
     return tuple(
         replace(
             row,
-            speedup=row.useful_work / rows[0].useful_work,
-            useful_efficiency=row.useful_work / row.gpus / most,
-            doubling=row.useful_work / work[row.gpus // 2] if row.gpus % 2 == 0 and row.gpus // 2 in work else None,
-            next_doubling=work[row.gpus * 2] / row.useful_work if row.gpus * 2 in work else None,
+            speedup=row.work / shown[0].work,
+            useful_efficiency=row.work / row.gpus / most,
+            doubling=row.work / work[row.gpus // 2] if row.gpus % 2 == 0 and row.gpus // 2 in work else None,
+            next_doubling=work[row.gpus * 2] / row.work if row.gpus * 2 in work else None,
         )
-        for row in shown
+        for row in sorted(shown, key=attrgetter("gpus"))
     )
 
 
@@ -386,9 +403,9 @@ POWER = math.log2(PAYS)  # P to this power is a fair price: twice as many accele
 def cost_effective(rows: Sequence[PlanRow], swept: Sequence[int], by_batch: int | None = None) -> CostEffective:
     """The P that gets most for a fair price: the largest W(P) / P^POWER, with W the upper envelope of useful work.
     Layouts jump; this place on the envelope does not hang on one dip.  `by_batch` is that P where the batch was chosen
-    (`scale_by_batch`).  The range holds every P that may be it, given how well a ratio of steps is known.  `rows` may
-    have more P than were `swept`: of those the last up to that place is meant."""
-    envelope = accumulate((row.useful_work for row in rows), max)
+    (`scale_by_batch`).  The range holds every P that may be it, given how well a ratio of steps is known.  `rows`, in
+    rising order, may have more P than were `swept`: of those the last up to that place is meant."""
+    envelope = accumulate((row.work for row in rows), max)
     worth = {row.gpus: math.log(work) - POWER * math.log(row.gpus) for row, work in zip(rows, envelope, strict=True)}
     best = by_batch if by_batch in worth else max(worth, key=lambda gpus: (round(worth[gpus], 9), gpus))
     margin = rows[0].outcome.calibration.ratio_width
@@ -419,8 +436,8 @@ def scale_by_batch(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> 
     charged: list[tuple[float, int]] = []  # the best of it less what the size is charged, and its P
     for size, several in groupby(found, key=lambda one: one.sequences):
         for one in several:
-            rate = one.sequences / one.seconds * terms.goodput(task, one.gpus).factor
-            worth[one.gpus] = max(worth[one.gpus], math.log(rate) - POWER * math.log(one.gpus))
+            value = math.log(terms.raw_rate(task, one)) - POWER * math.log(one.gpus)
+            worth[one.gpus] = max(worth[one.gpus], value)
         best = max(worth, key=lambda gpus: (worth[gpus], gpus))
         charged.append((worth[best] - math.log(terms.charge(task, size * task.seq)), best))
     if not charged:
@@ -471,7 +488,8 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     best = min(sure or allowed, key=lambda row: (getattr(row, key), row.gpus))
     if not limits and request.objective is None:
         return ChosenScale(best.gpus)
-    return worded(best, f"best by {objective}{f' within {limits}' if limits else ''}", request, sure=bool(sure))
+    energy = f" ({best.run_kwh:,.0f} kWh)" if objective == "energy" else ""
+    return worded(best, f"best by {objective}{energy}{f' within {limits}' if limits else ''}", request, sure=bool(sure))
 
 
 def chosen_without_price(rows: Sequence[PlanRow], request: PlanRequest, objective: str) -> ChosenScale:

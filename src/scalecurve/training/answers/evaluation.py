@@ -12,21 +12,18 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, as_typed, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import Cluster, ClusterLike, cluster_gpus, read_cluster
 from scalecurve.training.inputs.layout import Grid, Layout, LayoutLike, grid_of_layouts, layout_faults, read_layout
+from scalecurve.training.inputs.likeness import StepTraits, job_place, left_between, one_of
 from scalecurve.training.inputs.request import batch_sequences, sequence_length
 from scalecurve.training.inputs.stack import (
     DOUBTS,
-    NORMAL_90,
-    SOURCE_SPREAD,
-    TOLD_BY_RUNS,
     Constants,
     Device,
     Stack,
@@ -65,6 +62,12 @@ class TrainingJob:
     precision: str = "bf16"
     adapter: bool = False  # low-rank adapters are trained, the weights are frozen
     optimizer: str = "adamw"  # how its states are kept: adamw, mixed, bf16, 8bit or host
+
+    def traits(self, slopes: Sequence[float]) -> StepTraits:
+        """How its errors hang together with those of other jobs, by the slopes of its step."""
+        place = job_place(self.model, self.layout, self.seq, self.precision)
+        kind = f"{self.model.name} {self.precision} {self.adapter}"
+        return StepTraits(np.array([slopes]), np.array([place]), np.array([kind]))
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,8 @@ def with_batch(split: Layout, sequences: int, *, stated: bool) -> Layout:
     """The layout with the accumulation that makes this batch; where one is `stated` they must agree."""
     unit = split.dp * split.micro
     if sequences % unit:
-        hint = f"a multiple of dp x micro = {unit} sequences, such as {max(sequences // unit, 1) * unit}"
+        near = as_typed(f"`SAME --global-batch {max(sequences // unit, 1) * unit}seq`")
+        hint = f"a multiple of dp x micro = {unit} sequences: {near}"
         raise InputError(Fault("no whole number of micro-batches makes this batch", "batch", f"{sequences}", hint))
     if stated and split.accumulation > 1 and split.sequences != sequences:
         value = f"{split.sequences} by layout, {sequences} by batch"
@@ -209,14 +213,20 @@ class StepOutcome(JsonRecord):
         return sum(self.breakdown.values())
 
     @property
+    def traits(self) -> StepTraits:
+        return self.job.traits(self.slopes)
+
+    @property
     def half_width(self) -> float:
         """Half of the 90 % interval of log(measured / predicted)."""
-        return self.half_width_by(self.calibration.covariance)
+        left = left_between(self.calibration.spreads, self.calibration.runs, self.traits)
+        return self.calibration.interval(float(left[0, 0]))
 
-    def half_width_by(self, covariance: npt.ArrayLike) -> float:
-        """The same with this covariance of the doubts."""
-        shared = np.asarray(self.slopes) @ np.asarray(covariance) @ np.asarray(self.slopes)
-        return NORMAL_90 * math.hypot(self.calibration.within, math.sqrt(max(float(shared), 0.0)))
+    def half_width_after(self, run: StepOutcome) -> float:
+        """The same after one more run."""
+        known, both = self.calibration, one_of([self.traits, run.traits])
+        left = left_between(known.spreads, known.runs, both)
+        return known.interval(float(left[0, 0] - left[0, 1] ** 2 / (left[1, 1] + known.spreads.within**2)))
 
     @property
     def memory_share(self) -> float:
@@ -250,12 +260,12 @@ class StepOutcome(JsonRecord):
 
     @property
     def fits(self) -> bool:
-        return self.memory_bytes <= self.job.cluster.accelerator.capacity
+        return self.memory_share <= 1.0
 
     @property
     def tight(self) -> bool:
         """It fits, but only in the memory that a plan leaves to fragmentation."""
-        return self.fits and self.memory_bytes > USABLE * self.job.cluster.accelerator.capacity
+        return USABLE < self.memory_share <= 1.0
 
     @property
     def compute_seconds(self) -> float:
@@ -302,16 +312,6 @@ def counted_accelerators(count: int, unit: str) -> str:
     return f"{count:,} {unit if count > 1 else unit[:-1]}"
 
 
-def told_by(doubts: npt.ArrayLike, runs: npt.ArrayLike, noise: Sequence[float] | Array) -> tuple[Array, Array]:
-    """By the covariance of the doubts and the slopes and variances of runs: how far they move the doubts for each unit
-    that a run is off, and the covariance that is left.  A part of what they tell does not hold for other jobs."""
-    covariance, slopes = np.asarray(doubts), np.asarray(runs)
-    gain = np.linalg.solve(slopes @ covariance @ slopes.T + np.diag(noise), slopes @ covariance).T
-    told, kept = gain @ slopes @ covariance, np.ones(len(covariance))
-    kept[0] = min(1.0, SOURCE_SPREAD / math.sqrt(covariance[0][0]))  # of everything: runs do tell which stack it is
-    return gain, covariance - told + (1.0 - TOLD_BY_RUNS) * told * np.outer(kept, kept)
-
-
 def step_slopes(columns: JobColumns, constants: Constants, seconds: Array) -> Array:
     """Derivatives of the logarithm of each step by the DOUBTS, a row for each doubt, all in one call of the physics."""
     moves = SLOPE_STEP * np.eye(len(DOUBTS))[1:]  # by everything it is one
@@ -319,6 +319,15 @@ def step_slopes(columns: JobColumns, constants: Constants, seconds: Array) -> Ar
     moved = step_time(columns.device(moved_by(constants, shifts)), columns.shape, columns.grid).total
     slopes = np.log(np.broadcast_to(moved, (len(DOUBTS) - 1, len(seconds))) / seconds) / SLOPE_STEP
     return np.vstack([np.ones(len(seconds)), slopes])
+
+
+def longer_than_constants(jobs: Sequence[TrainingJob], slopes: Array, calibration: StackCalibration) -> Array:
+    """How many times as long each step takes as the moved constants say: what own runs of like jobs are off by."""
+    runs = calibration.runs
+    if runs is None:
+        return np.ones(len(jobs))
+    steps = one_of([job.traits(own) for job, own in zip(jobs, slopes.T.tolist(), strict=True)])
+    return np.exp(calibration.spreads.alike(steps, runs.traits) @ runs.weights)
 
 
 def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) -> list[StepOutcome]:
@@ -338,8 +347,9 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
         shape = columns.shape
         idle = (shape.flop_per_token - shape.score_flop) / 3.0 if device.frozen else 0.0  # no gradients by weight
         per_token = np.broadcast_to(shape.flop_per_token - idle, count)
+        longer = longer_than_constants(columns.jobs, slopes, calibration)
         for column, (place, job) in enumerate(zip(columns.places, columns.jobs, strict=True)):
-            breakdown = {name: float(values[column]) for name, values in terms.items()}
+            breakdown = {name: float(values[column] * longer[column]) for name, values in terms.items()}
             flop = float(per_token[column]) * job.layout.sequences * job.seq
             mfu = flop / (sum(breakdown.values()) * job.layout.gpus * job.cluster.peak(job.precision))
             outcomes[place] = StepOutcome(
@@ -372,13 +382,6 @@ class Evaluation(Result):
     def answer(self) -> Answer:
         return answer_of_step(self.outcome, self.cap)
 
-    def __repr__(self) -> str:
-        one = self.outcome
-        return (
-            f"<Evaluation {one.job.model.name} on {one.gpus} x {one.job.cluster.accelerator.name}, "
-            f"{one.layout.short()}: step {format_seconds(one.seconds)}, MFU {100 * one.mfu:.1f} %>"
-        )
-
     @property
     def step_seconds(self) -> float:
         return self.outcome.seconds
@@ -386,30 +389,6 @@ class Evaluation(Result):
     @property
     def mfu(self) -> float:
         return self.outcome.mfu
-
-    @property
-    def hfu(self) -> float:
-        return self.outcome.hfu
-
-    @property
-    def tokens_per_second(self) -> float:
-        return self.outcome.tokens_per_second
-
-    @property
-    def tokens_per_second_per_gpu(self) -> float:
-        return self.outcome.tokens_per_second / self.outcome.gpus
-
-    @property
-    def step(self) -> Estimate:
-        return self.outcome.step
-
-    @property
-    def step_low(self) -> float | None:
-        return self.outcome.step.low
-
-    @property
-    def step_high(self) -> float | None:
-        return self.outcome.step.high
 
     @property
     def memory_bytes(self) -> float:
@@ -463,7 +442,14 @@ def answer_of_step(outcome: StepOutcome, cap: DataParallelCap | None = None) -> 
 def calibration_notes(stack: Stack, cluster: Cluster, calibration: StackCalibration) -> list[Finding]:
     """What own runs tell; what a reader must know where no table calibrates the stack, or nobody names it."""
     if calibration.evidence == "measured here":
-        return [info("measured-runs", calibration.source)]
+        told, doubt, check = calibration.source.partition("; a run took ")
+        if doubt:
+            return [
+                warning(
+                    "measured-runs", f"a run took {check.partition(', so ')[0]}", remedy=check.partition(", so ")[2]
+                )
+            ]
+        return [info("measured-runs", told)]
     if calibration.evidence not in ("assumed", "transferred"):
         return []
     reason = f"no published table calibrates {stack.name} on {cluster.accelerator.name}"

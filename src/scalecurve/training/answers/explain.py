@@ -19,11 +19,10 @@ from scalecurve.training.physics.steptime import (
     data_windows,
     exposed_expert,
     gradient_traffic,
-    head_seconds,
     pipeline_seconds,
     sharded_seconds,
 )
-from scalecurve.units import format_bytes, format_count, format_memory, format_seconds, format_seconds_range
+from scalecurve.units import format_count, format_memory, format_seconds, format_seconds_range
 
 STEP_FORMULAS = {
     "compute": "m (L/p (forward + backward) + output layer)",
@@ -68,13 +67,6 @@ class StepExplanation(Result):
     parts: tuple[ExplainedTerm, ...]
     findings: tuple[Finding, ...] = ()
 
-    def __repr__(self) -> str:
-        one = self.outcome
-        return (
-            f"<StepExplanation {one.job.model.name} on {one.gpus} x {one.job.cluster.accelerator.name}, "
-            f"{one.layout.short()}: {len(self.parts)} terms, step {format_seconds(one.seconds)}>"
-        )
-
     @property
     def answer(self) -> Answer:
         return answer_of_step(self.outcome)
@@ -105,7 +97,6 @@ def explain(outcome: StepOutcome) -> StepExplanation:
         outcome,
         (
             *_rate_terms(outcome),
-            *_layer_terms(outcome, columns, device, layer),
             *_step_terms(outcome, columns, device, layer),
             *_memory_terms(outcome, columns, device),
         ),
@@ -130,29 +121,6 @@ def _rate_terms(outcome: StepOutcome) -> list[ExplainedTerm]:
         for name, formula, rate, unit, word, digits, share, places in rates
     ]  # fmt: skip
     return [*terms, ExplainedTerm("peak, HBM, links", "data sheet", chip.source[:60], "", "published")]
-
-
-def _layer_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer: LayerTime) -> list[ExplainedTerm]:
-    """One layer and micro-batch, the output layer, and the way between stages."""
-    job, layout, shape, grid = outcome.job, outcome.layout, columns.shape, columns.grid
-    tokens = layout.micro * job.seq // layout.cp
-    size = format_bytes(2 * tokens * job.model.hidden)
-    lines = [
-        ("layer forward", "products + attention + elementwise", f"{tokens:,} tokens, tp {layout.tp}",
-         layer.compute.forward),
-        ("layer backward", "gradients by input and weight", "as forward", layer.compute.backward),
-        ("layer again", "recomputation", layout.recompute, layer.recompute),
-        ("layer tensor traffic", "4 x all-reduce of 2 b s h bytes, exposed part", f"{size} over {layout.tp}",
-         layer.tensor),
-        ("output layer", "products + 18 bytes a score", f"{tokens:,} x {job.model.vocab:,} / {layout.tp}",
-         head_seconds(device, shape, grid)),
-        ("stage to stage", "2 x 2 b s h / rate", f"pp {layout.pp}", pipeline_seconds(device, shape, grid)),
-    ]  # fmt: skip
-    evidence = outcome.calibration.evidence
-    return [
-        ExplainedTerm(name, formula, numbers, format_seconds(seconds.item()), evidence)
-        for name, formula, numbers, seconds in lines
-    ]
 
 
 def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer: LayerTime) -> list[ExplainedTerm]:

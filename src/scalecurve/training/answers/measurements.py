@@ -18,7 +18,7 @@ from typing import Any
 from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator, accelerator_in
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, counted_accelerators, told_by
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, counted_accelerators
 from scalecurve.training.answers.measured_layouts import Impossible, Unread, row_layouts, shards_weights, splits_model
 from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
@@ -33,13 +33,7 @@ from scalecurve.training.inputs.measured_table import (
     read_table,
     whole,
 )
-from scalecurve.training.inputs.stack import (
-    ONLY_STACKS,
-    Stack,
-    read_stack,
-    unseen_stack,
-    usual_stack,
-)
+from scalecurve.training.inputs.stack import ONLY_STACKS, Stack, read_stack, unseen_stack, usual_stack
 from scalecurve.training.inputs.transformer import (
     DEFAULT_VOCABULARY,
     Transformer,
@@ -77,21 +71,8 @@ OPEN_LAYOUT = 0.3  # half of the range of log(step) over the layouts that one jo
 LARGE_VOCABULARY = 65536  # a model with more words is of a time when gates were usual (Llama 3.2 1B: ffn = 4 hidden)
 HOPPER = 900e12  # FLOP/s; from these accelerators on Megatron-LM is its core
 VOCABULARIES = (
-    32000,
-    32768,
-    50304,
-    51200,
-    65024,
-    92544,
-    100352,
-    103168,
-    128256,
-    131072,
-    151936,
-    201088,
-    256000,
-    262144,
-)
+    32000, 32768, 50304, 51200, 65024, 92544, 100352, 103168, 128256, 131072, 151936, 201088, 256000, 262144,
+)  # fmt: skip
 SAME_FLOP = 0.01  # of the work of a token, by which a vocabulary is told
 SAME_PEAK = 0.05  # of TFLOP/s over MFU, both rounded, from a peak
 PUBLISHED_SHARE = 0.3  # a parameter count this far off the sizes is that of another (whole) model
@@ -132,12 +113,11 @@ class NextRun(JsonRecord):
 def next_run(asked: StepOutcome, runs: Iterable[StepOutcome]) -> NextRun | None:
     """The cheapest of the runs that narrow the interval of a step about as much as any, on fewer accelerators where
     there are such; None where none is worth it."""
-    known, some = asked.calibration, list(runs)
+    some = list(runs)
     smaller = [run for run in some if run.gpus < asked.gpus]
-    found = []
-    for run in smaller or some:
-        _, covariance = told_by(known.covariance, [run.slopes], [known.run_noise])
-        found.append(NextRun(outcome=run, before=asked.half_width, after=asked.half_width_by(covariance)))
+    found = [
+        NextRun(outcome=run, before=asked.half_width, after=asked.half_width_after(run)) for run in smaller or some
+    ]
     least = min((one.after for one in found), default=math.inf)
     telling = [one for one in found if one.after <= min(AS_TELLING * least, WORTH * one.before)]
     return min(telling, key=lambda one: one.outcome.gpus * one.outcome.seconds, default=None)

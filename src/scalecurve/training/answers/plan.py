@@ -35,6 +35,7 @@ from scalecurve.training.answers.curve import (
     find_marks,
     grown_uses,
     scale_by_batch,
+    side_by_side,
 )
 from scalecurve.training.answers.evaluation import (
     LEFT_OUT,
@@ -54,6 +55,7 @@ from scalecurve.training.inputs.request import (
     read_batch_choice,
     read_target,
     sequence_length,
+    settings,
     whole_sequences,
 )
 from scalecurve.training.inputs.stack import Stack, StackCalibration, calibration_of, read_stack
@@ -70,7 +72,6 @@ from scalecurve.training.physics.run import (
 )
 from scalecurve.training.search.search import (
     FULL,
-    MAX_TP,
     USUAL_TOKENS,
     Axes,
     SearchTask,
@@ -83,6 +84,7 @@ from scalecurve.words import beside
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
+    from scalecurve.training.answers.measured import MeasuredStep
     from scalecurve.training.answers.measurements import NextRun
 
 NOTHING_SAID = (None, "100.0%", "x1.00")  # nothing known; goodput and charge where nothing takes time or tokens
@@ -95,17 +97,16 @@ HALF = 0.5 + 1e-9  # of the tokens: what is wasted at the critical batch
 @dataclass(frozen=True, kw_only=True)
 class RunBasis(JsonRecord):
     """What a run's time and price rest on: the target, whether models `grows` (then each has its own), whether batches
-    are charged, and dollars per accelerator-hour with their source."""
+    are charged, and the cluster's price."""
 
     target: Target
     grows: bool
     charged: bool
-    usd_per_gpu_hour: float | None
-    price_source: str | None
+    cluster: Cluster
 
     JSON = """
-        tokens at_batch_tokens=target.at_batch stated=target.stated usd_per_gpu_hour price_source
-        tokens_per_active_parameter"""
+        tokens at_batch_tokens=target.at_batch stated=target.stated usd_per_gpu_hour=cluster.usd_per_gpu_hour
+        price_source=cluster.price_source tokens_per_active_parameter"""
 
     @property
     def tokens(self) -> float | None:
@@ -126,11 +127,10 @@ class RunBasis(JsonRecord):
     @property
     def sentence(self) -> str:
         """`Run and USD: 15T tokens at small batches as given at 3.29 USD per accelerator-hour (...).`"""
-        if self.usd_per_gpu_hour is None:
+        price = self.cluster.usd_per_gpu_hour
+        if price is None:
             return f"Run: {self.goal}; no price is known for this accelerator (give --price)."
-        return (
-            f"Run and USD: {self.goal} at {self.usd_per_gpu_hour:.4g} USD per accelerator-hour ({self.price_source})."
-        )
+        return f"Run and USD: {self.goal} at {price:.4g} USD per accelerator-hour ({self.cluster.price_source})."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -156,6 +156,7 @@ class Plan(Result):
     better: PlanRow | None = None  # where a fixed batch wastes most tokens: the best batch up to it
     way_out: str | None = None  # a command that does what this plan cannot
     further: str | None = None  # a command that goes on where the sweep ends
+    runs: tuple[MeasuredStep, ...] = ()  # of one's own, that the times rest on
 
     left_out = LEFT_OUT
     JSON = """
@@ -262,10 +263,21 @@ class Plan(Result):
     def _confidence(self) -> str:
         first, scale = self.rows[0].outcome, self.cost_effective
         known = f"Times are known within a factor of {math.exp(first.half_width):.2f} (90 %)"
+        if self.runs:
+            from scalecurve.training.answers.measured import runs_in_words
+
+            known += f" by {runs_in_words(self.runs, self.charge)}"
         if len(self.rows) == 1 or self.choice or scale.low == scale.high:
             return f"{known}."
         more = " or more" if scale.ended else ""
-        return f"{known}; the cost-effective scale is {scale.low:,} to {scale.high:,}{more}."
+        place = f"{scale.low:,} to {scale.high:,}{more}"
+        if scale.peak != scale.gpus:
+            place = f"{scale.peak:,}, which is not among these counts ({place})"
+        return f"{known}; the cost-effective scale is {place}."
+
+    def charge(self, tokens: float) -> float:
+        """Tokens processed over useful tokens at a batch of so many."""
+        return 1.0 if self.critical is None else self.critical.tokens_factor(tokens)
 
     @property
     def _reasons(self) -> list[str]:
@@ -302,8 +314,15 @@ class Plan(Result):
         if self.basis is None:
             return "`SAME --tokens 15T` gives the time and price of a run"
         scale = self.cost_effective
-        uncharged = any(note.code == "uncharged-batch" for note in self.findings)
-        if len(self.rows) > 1 and not self.choice and not uncharged and (scale.ended or scale.peak > scale.gpus):
+        codes = {note.code for note in self.findings}
+        if "no-price" in codes:
+            return "`SAME --price 2.50` decides by dollars: this cluster has no price of its own"
+        if (
+            len(self.rows) > 1
+            and not self.choice
+            and "uncharged-batch" not in codes
+            and (scale.ended or scale.peak > scale.gpus)
+        ):
             words = "still pay at" if scale.ended else "pay up to"
             return f"doublings {words} {scale.peak:,}: `{self.further}`"
         if self.critical is None:
@@ -403,7 +422,7 @@ def stops_paying(rows: Sequence[PlanRow], scale: CostEffective, unit: str) -> st
     if scale.ended or after is None or after.optimal is None:
         return "A better one still pays at the end of the sweep."
     return (
-        f"A better one stops paying there: {after.gpus:,} {unit} buy {after.useful_work / row.useful_work:.2f}x the "
+        f"A better one stops paying there: {after.gpus:,} {unit} buy {after.work / row.work:.2f}x the "
         f"useful compute and lower the loss by {row.optimal.loss - after.optimal.loss:.3f}."
     )
 
@@ -559,7 +578,6 @@ def plan_training(
     calibration: StackCalibration | None = None,
     price: float | None = None,
     loss: float | None = None,
-    max_tp: int = MAX_TP,
     axes: Axes | None = None,
 ) -> Plan:
     """The best split of the model at each P, and where more accelerators stop paying.
@@ -583,8 +601,8 @@ def plan_training(
         batch grow with P; which law says how many tokens the model needs.
     objective, deadline, budget, price, loss
         What to choose by: seconds or text (30d), dollars or text (5M), dollars per accelerator-hour, a loss to reach.
-    top, max_tp, axes, calibration, reliability
-        Layouts listed at each P; the most accelerators that split a layer; COARSE tries fewer layouts; achieved rates;
+    top, axes, calibration, reliability
+        Layouts listed at each P; COARSE tries fewer layouts; achieved rates;
         failures.
 
     Returns
@@ -609,26 +627,28 @@ def plan_training(
         definition=definition, seq=seq, stack=stack, precision=precision, adapters=adapters, tokens=tokens,
         learning_rate=learning_rate, batch_grows=batch_grows, weak=weak, compute_optimal=compute_optimal,
         objective=objective, deadline=deadline, budget=budget, top=top, reliability=reliability, price=price,
-        loss=loss, max_tp=max_tp,
+        loss=loss,
     )  # fmt: skip
     return sweep(request, calibration=calibration, axes=axes or FULL)
 
 
 def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
     """What the settings of a plan ask for: a sweep, one layout, or an explanation of one P."""
-    calibration = None
+    calibration: StackCalibration | None = None
+    runs: tuple[MeasuredStep, ...] = ()
     if request.measured is not None:
-        from scalecurve.training.answers.measured import calibrate
+        from scalecurve.training.answers.measured import anchored, read_runs
         from scalecurve.training.inputs.measured_table import read_table
 
-        calibration = calibrate(
+        runs = read_runs(
             read_table(Path(request.measured)), model=request.model, cluster=request.cluster, stack=request.stack,
             precision=request.precision,
         )  # fmt: skip
+        calibration = anchored(calibration_of(runs[0].job.cluster.accelerator, runs[0].job.stack), runs)
     if request.layout is not None:
         evaluation = one_layout(request, calibration)
         return evaluation if request.explain is None else explained(evaluation.outcome)
-    swept = sweep(request, calibration=calibration)
+    swept = replace(sweep(request, calibration=calibration), runs=runs)
     if request.explain is None:
         return swept
     row = swept.row(request.explain)
@@ -649,7 +669,7 @@ def one_layout(request: PlanRequest, calibration: StackCalibration | None) -> Ev
     """The layout of a request, at the one P it may name."""
     counts = request.counts if request.gpus is not None else ()
     if len(counts) > 1:
-        hint = command_of(request, gpus=None)
+        hint = command_of(request, gpus=counts[-1])
         raise InputError(Fault("one layout is evaluated at one P", "gpus", str(request.gpus), hint))
     return evaluate_layout(
         request.model, request.cluster, request.layout or {}, batch=request.global_batch, seq=request.seq,
@@ -667,7 +687,7 @@ def command_of(request: PlanRequest, **changes: object) -> str:
         value = changes.get(entry.name, getattr(request, entry.name))
         if value is None or value is False:
             continue
-        words.append("--" + (entry.metadata["option"] or entry.name).replace("_", "-"))
+        words.append("--" + (settings()[entry.name].option or entry.name).replace("_", "-"))
         if value is not True:
             several = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, Mapping)) else [value]
             words.append(shlex.quote(",".join(str(getattr(one, "name", one)) for one in several)))
@@ -682,33 +702,37 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     choice, critical, cluster = terms.choice, terms.critical, task.cluster
     caps = find_caps(task, terms, largest=request.global_batch is not None or critical is None)
     cap = min(caps.values(), key=lambda one: one.accelerators, default=None)
-    halved = [counts[0] // 2] if len(counts) == 1 and counts[0] % 2 == 0 else []
     gaps = [] if grows else between(counts)
-    near = sorted({*halved, *(2 * count for count in counts)} - {*counts, *gaps})
-    both = best_uses(task, [*counts, *gaps, *near], terms, largest=choice.largest.sequences)
-    fixed, filled, beyond = both[: len(counts)], both[len(counts) :][: len(gaps)], both[len(counts) + len(gaps) :]
-    uses = grown_uses(task, counts, terms) if grows else fixed
-    rows = build_rows(uses, terms, None if grows else cap, () if grows else (*filled, *beyond))
+    halved = [counts[0] // 2] if len(counts) == 1 and counts[0] % 2 == 0 else []
+    others = sorted({*gaps, *halved, *(2 * count for count in counts)} - set(counts))
+    uses = best_uses(task, [*counts, *others], terms)
+    fixed = build_rows(uses, terms, cap)
+    asked = grown_uses(task, counts, terms) if grows else uses[: len(counts)]
+    every = with_optimal(build_rows(asked, terms, None) if grows else fixed, request)
+    rows = side_by_side(every, counts)
     if not rows:
-        raise _nothing_fits(task, uses, choice.largest.sequences, request)
-    rows = with_optimal(rows, request)
+        raise _nothing_fits(task, asked, choice.largest.sequences, request)
     chosen = decide(task, rows, terms, request)
-    every = sorted((*rows, *build_rows(filled, terms, cap)), key=lambda row: row.gpus)
-    swept = [row.gpus for row in rows]
-    effective = cost_effective(every, swept, None if grows else scale_by_batch(task, [*counts, *gaps], terms))
+    capped = request.compute_optimal is not None and request.budget is not None  # dearer P train shorter
+    effective = cost_effective(
+        side_by_side(every, [*counts, *gaps]), [row.gpus for row in rows],
+        None if grows or capped else scale_by_batch(task, [*counts, *gaps], terms),
+    )  # fmt: skip
     better = unheld(task, rows, terms, cap)
     unfixed = command_of(request, global_batch=f"{choice.largest.sequences} sequences") if better else None
+    words = "the batch grows with P" if request.regime == "batch grows" else f"{request.regime} scaling"
     return Plan(
         title=(
             f"{task.model.name} ({format_count(task.model.parameters)} parameters, seq {task.seq:,}) on "
-            f"{cluster.name}, {task.stack.name}, {REGIMES.get(request.regime, request.regime + ' scaling')}"
+            f"{cluster.name}, {task.stack.name}, {words}"
         ),
         regime=request.regime, batch_choice=choice, rows=rows, caps=caps, critical=critical,
-        strong=build_rows(fixed, terms, cap, beyond) if grows else (),
+        strong=side_by_side(fixed, counts) if grows else (),
         cost_effective=effective, chosen=chosen, marks=find_marks(cluster.node, rows, caps, effective),
         evidence=task.calibration.evidence, source=task.calibration.source,
-        findings=(*chosen.findings, *_plan_findings(task, rows, uses, terms, request)),
-        configurations=sum(use.best.tried for use in uses), basis=run_basis(terms, cluster, grows=grows),
+        findings=(*chosen.findings, *_plan_findings(task, rows, asked, terms, request)),
+        configurations=sum(use.best.tried for use in asked), basis=None if terms.target is None
+        else RunBasis(target=terms.target, grows=grows, charged=critical is not None, cluster=cluster),
         learning=read_learning_rate(request.learning_rate, task.seq, [row.outcome.tokens for row in rows]),
         better=better, way_out=chosen.way_out or unfixed,
         further=command_of(request, gpus=further_counts(counts, effective, grows=grows)),
@@ -722,25 +746,13 @@ def further_counts(counts: Sequence[int], scale: CostEffective, *, grows: bool) 
     return [*(counts if grows else ()), 2 * counts[-1], 4 * counts[-1]]
 
 
-def run_basis(terms: RunTerms, cluster: Cluster, *, grows: bool) -> RunBasis | None:
-    if terms.target is None:
-        return None
-    return RunBasis(
-        target=terms.target, grows=grows, charged=terms.critical is not None,
-        usd_per_gpu_hour=cluster.usd_per_gpu_hour, price_source=cluster.price_source,
-    )  # fmt: skip
-
-
-REGIMES = {"batch grows": "the batch grows with P"}
-
-
-def with_optimal(rows: tuple[PlanRow, ...], request: PlanRequest) -> tuple[PlanRow, ...]:
+def with_optimal(rows: list[PlanRow], request: PlanRequest) -> list[PlanRow]:
     """The rows with the compute-optimal model of each, where a law is named."""
     law = request.compute_optimal
     if law is None:
         return rows
     limits = (request.deadline_seconds, request.budget_dollars)
-    return tuple(replace(row, optimal=compute_optimal(row, law, *limits)) for row in rows)
+    return [replace(row, optimal=compute_optimal(row, law, *limits)) for row in rows]
 
 
 def decide(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, request: PlanRequest) -> ChosenScale:
@@ -760,8 +772,7 @@ def unheld(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, cap: Data
     if not terms.choice.fixed or min(row.wasted for row in rows) <= HALF:
         return None
     free = replace(terms, choice=replace(terms.choice, fixed=False))
-    uses = best_uses(task, [rows[0].gpus], free, largest=terms.choice.largest.sequences)
-    return next(iter(build_rows(uses, free, cap)), None)
+    return next(iter(build_rows(best_uses(task, [rows[0].gpus], free), free, cap)), None)
 
 
 def within_limits(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, request: PlanRequest) -> str:
@@ -775,7 +786,7 @@ def within_limits(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, re
         counts += [count for power in powers if (count := rows[0].gpus >> power) > 0]
     tried = list(rows)
     if not request.weak:
-        tried += build_rows(best_uses(task, counts, terms, largest=terms.choice.largest.sequences), terms, None)
+        tried += build_rows(best_uses(task, counts, terms), terms, None)
     order = "gpus" if request.deadline is not None else "run_seconds"
     near = min(tried, key=lambda row: (max(excess(row, request), 1.0), getattr(row, order)))
     changes: dict[str, object] = {"gpus": near.gpus}
@@ -796,7 +807,7 @@ def read_task(request: PlanRequest, calibration: StackCalibration | None, axes: 
         raise InputError(faults, subject="plan")
     return SearchTask(
         model=model, cluster=cluster, stack=stack, seq=sequence_length(request.seq, model.seq), precision=precision,
-        max_tp=request.max_tp or MAX_TP, calibration=calibration or calibration_of(cluster.accelerator, stack),
+        calibration=calibration or calibration_of(cluster.accelerator, stack),
         axes=axes, adapters=request.adapters,
     )  # fmt: skip
 
@@ -857,8 +868,10 @@ def _nothing_fits(task: SearchTask, uses: Sequence[Use], sequences: int, request
         message = "no layout honours this batch on any of these counts with stages of equal depth"
         return InputError(Fault(message, "batch", f"{sequences * task.seq}", hint))
     needed, gpus = min(least)
-    larger = [max(use.gpus for use in uses) << power for power in range(1, LARGEST_P.bit_length())]
-    sizes = [(count, sequences) for count in larger if count <= LARGEST_P]
+    most = max(use.gpus for use in uses)
+    powers = range(LARGEST_P.bit_length())
+    larger = {count << power for count in (1, most) for power in powers if most < count << power <= LARGEST_P}
+    sizes = [(count, sequences) for count in sorted(larger)]
     enough = next((best.gpus for best in search(task, sizes) if best.layouts), None)
     hint = f"it fits on no count up to {LARGEST_P:,}"
     if enough is not None:

@@ -54,7 +54,8 @@ def facts(job: TrainingJob, learning_rate: float | None = None) -> Settings:
         "seq": job.seq, "learning_rate": learning_rate, "adamw": learning_rate and "AdamW",
         "fp16": job.precision == "fp16", "bf16": job.precision != "fp16",
         "fp8_format": {"fp8": "hybrid"}.get(job.precision), "fp4_format": {"nvfp4": "e2m1"}.get(job.precision),
-        "nemo_precision": export_tables()["names"]["nemo_precision"][job.precision],
+        "fp8_recipe": job.precision == "fp8" and "delayed", "fp4_recipe": job.precision == "nvfp4" and "nvfp4",
+        "torch_type": "torch.half" if job.precision == "fp16" else "torch.bfloat16",
     }  # fmt: skip
 
 
@@ -223,13 +224,10 @@ def settings_of(framework: str, known: Settings) -> Settings:
 def megatron_text(flags: Settings) -> str:
     launch = f"torchrun --nnodes {flags['nnodes']} --nproc-per-node {flags['nproc-per-node']} pretrain_gpt.py"
     rest = [(key, value) for key, value in flags.items() if key not in ("nnodes", "nproc-per-node")]
-    lines = [f"--{key}" if value is True else f"--{key} {words(key, value)}" for key, value in rest]
+    several = ("recompute-modules",)  # a list of modules is several words
+    values = {key: str(value) if key in several else shlex.quote(str(value)) for key, value in rest}
+    lines = [f"--{key}" if value is True else f"--{key} {values[key]}" for key, value in rest]
     return " \\\n  ".join([launch, *lines]) + "\n"
-
-
-def words(key: str, value: object) -> str:
-    """A value as a shell takes it; a list of modules is several words."""
-    return str(value) if key == "recompute-modules" else shlex.quote(str(value))
 
 
 def nemo_text(settings: Settings) -> str:

@@ -10,6 +10,7 @@ import csv
 import json
 import math
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -20,81 +21,23 @@ from scalecurve.files import read_text
 from scalecurve.formats.headers import in_english, words_of
 from scalecurve.hardware.accelerators import accelerator_in
 from scalecurve.training.inputs.measured_log import log_row
+from scalecurve.training.inputs.transformer import training_table
 
 SCHEMA = ("model", "hidden", "layers", "seq", "global_batch_seqs", "tp", "pp", "accelerator", "accels", "framework")
 NEEDED = ("accelerator", "accels")
 TIMES = ("step_s", "tokens_per_s_per_accel", "tflops_per_accel", "mfu_pct")
 DEGREES = ("tp", "pp", "vp", "cp", "ep", "etp", "dp", "fsdp")
-SPELLINGS = {  # a word of a heading: how collectors write it
-    "accel": "gpu device dev chip accelerator card npu hpu tpu core", "num": "n no nr number # anzahl count",
-    "accels": "gpus devices chips accelerators cards npus hpus tpus cores ngpus ngpu nchips ndevices devs",
-    "node": "host server machine", "nodes": "hosts servers machines nnodes",
-    "tokens": "token tok toks", "s": "sec secs second seconds", "ms": "msec millisecond milliseconds",
-    "step": "steps iteration iterations iter iters it its", "samples": "sample", "tflops": "tflop teraflop teraflops",
-    "seq": "seqs sequence sequences seqlen sequenzlänge", "batch": "batches bs bsz batchsize batchgröße",
-    "micro": "mikro", "global": "globale globaler", "accumulation": "accum acc ga gas accumulations",
-    "memory": "mem speicher", "gb": "gib", "params": "param parameters parameter", "vocab": "vocabulary",
-    "layers": "layer nlayers depth", "heads": "head nheads", "experts": "expert nexperts", "name": "workload benchmark",
-    "hidden": "dmodel width embedding", "ffn": "intermediate mlp feedforward", "precision": "dtype numerics",
-    "recompute": "recomputation remat checkpointing ckpt checkpoint ac", "mfu": "utilization",
-    "layout": "parallelization strategy strategie sharding shard", "parallel": "parallelism",
-    "model": "modell architecture", "hardware": "hw system", "framework": "stack software library codebase",
-    "percentage": "percent pct prozent %",
-    "note": "notes comment comments status error outcome result", "hours": "hour hrs",
-}  # fmt: skip
-WORDS = {other: word for word, others in SPELLINGS.items() for other in others.split()}
-SHORT = {  # abbreviations of several words
-    "gbs": "global batch", "mbs": "micro batch", "mbsz": "micro batch", "microbatch": "micro batch", "ctx": "context",
-    "tgs": "tokens s accel", "tps": "tokens s", "wps": "tokens s", "vpp": "vp", "gpuhours": "accel hours",
-    "tensorparallel": "tensor", "pipelineparallel": "pipeline", "dataparallel": "data",
-}  # fmt: skip
-FILLERS = frozenset((
-    "of", "size", "per", "total", "the", "degree", "avg", "average", "mean", "median", "achieved", "measured",
-    "reported", "observed", "training", "train", "throughput", "est", "len", "length", "max", "model", "type", "time",
-    "elapsed", "theoretical", "world", "stage", "policy", "config", "used",
-))  # fmt: skip
+TABLE = tomllib.loads(training_table("measured_columns.toml"))  # how collectors write, as data
+WORDS = {other: word for word, others in TABLE["spellings"].items() for other in others.split()}
+SHORT, FILLERS = TABLE["short"], frozenset(TABLE["fillers"]["words"].split())
 LAST_FILLERS = (frozenset[str](), frozenset({"num"}), frozenset({"num", "parallel"}))  # words that tell, or do not
-COLUMNS = {  # column of the schema, or one that another follows from: the words of its headings, without fillers
-    "model": "model|name|model name|config", "hidden": "hidden|d|hidden dim", "layers": "layers|hidden layers",
-    "params_b": "params|params b|model size|b params", "heads": "heads|attention heads", "vocab": "vocab",
-    "kv_heads": "kv heads|key value heads|query groups|kv", "head_dim": "heads dim|kv channels|heads size",
-    "ffn": "ffn|ffn hidden", "moe_ffn": "moe ffn|moe ffn hidden|experts ffn", "experts": "experts|num experts",
-    "topk": "top k|moe topk|topk|moe top k", "seq": "seq|context|seq t|context tokens|target|seq tokens",
-    "global_batch_seqs": "global batch|batch|global batch seq|batch seq|batch samples|global batch samples",
-    "global_batch_tokens": "global batch tokens|batch tokens|tokens step",
-    "micro_batch": "micro batch|micro batch seq", "accel_batch": "accel batch", "local_batch": "local batch",
-    "parallelism": "layout|parallel|parallel layout",
-    "grad_accum": "accumulation|gradient accumulation|grad accumulation|accumulation step|gradient accumulation step|"
-    "grad accumulation step",
-    "tp": "tp|tensor", "pp": "pp|pipeline", "cp": "cp|context parallel", "ep": "ep|experts parallel",
-    "etp": "etp|experts tensor", "dp": "dp|data", "fsdp": "fsdp|ici fsdp",
-    "vp": "vp|virtual pipeline|interleave|virtual|interleaved", "zero": "zero|zero 1",
-    "sp": "sp|seq parallel", "recompute": "recompute|activation recompute|act recompute|gradient recompute",
-    "precision": "precision|data type", "accelerator": "accel|hardware|accel name|accel hardware",
-    "accels": "accels|num accel|num|world size", "nodes": "nodes|num node",
-    "node_size": "accels node|accel node", "framework": "framework|framework name",
-    "step_s": "step s|step|s", "step_ms": "step ms|ms", "steps_per_s": "",
-    "tokens_per_s_per_accel": "tokens s accel", "tokens_per_s": "tokens s",
-    "tokens_per_day": "tokens day", "tokens_per_s_per_node": "tokens s node",
-    "samples_per_s": "samples s|seq s", "samples_per_s_per_accel": "samples s accel|seq s accel",
-    "tflops_per_accel": "tflops|tflops s|tflops accel|tflops s accel", "accel_hours": "accel hours",
-    "tokens": "tokens", "note": "note",
-    "mfu_pct": "mfu|mfu percentage|flops mfu|percentage peak flop s|percentage peak flops|percentage peak",
-    "mem_gb": "memory|memory gb|memory accel|memory gb accel|peak memory|peak memory gb|peak memory accel",
-}  # fmt: skip
-BY_WORDS = {frozenset(words.split()): column for column, ways in COLUMNS.items() for words in ways.split("|") if words}
-SCHEMA_NAMES = frozenset(COLUMNS) | {"optimizer", "release", "attention_impl", "network", "provenance"}
+BY_WORDS = {frozenset(words.split()): column for column, ways in TABLE["columns"].items() for words in ways}
+SCHEMA_NAMES = frozenset(TABLE["columns"]) | {"optimizer", "release", "attention_impl", "network", "provenance"}
 SHARDS = (  # words of a strategy: ZeRO's stage that they mean
     (r"hybrid.?shard|hsdp", "3 in node"), (r"full.?shard|fsdp|zero.?3", "3"), (r"shard.?grad.?op|zero.?2", "2"),
     (r"zero.?1|distributed.?opt", "1"), (r"no.?shard|\bddp\b", "0"),
 )  # fmt: skip
-UNITS: Mapping[str, Mapping[str, float]] = {  # what the word after a number makes of it; "" holds for all other columns
-    "": {"k": 1e3, "ki": 1024.0, "m": 1e6, "mi": 2.0**20, "b": 1e9, "t": 1e12},
-    "seq": {"k": 1024.0, "ki": 1024.0, "m": 2.0**20},
-    "step_s": {"ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0},
-    "mem_gb": {"mb": 1.0 / 1024.0, "mib": 1.0 / 1024.0, "tb": 1024.0},
-    "params_b": {"m": 1e-3, "t": 1e3},
-}
+UNITS: Mapping[str, Mapping[str, float]] = TABLE["units"]  # what the word after a number makes of it
 KINDS = {"bf16": "bf16", "bfloat16": "bf16", "fp16": "fp16", "float16": "fp16", "fp8": "fp8", "float8": "fp8",
          "mxfp8": "fp8", "nvfp4": "nvfp4"}  # fmt: skip
 KIND = re.compile(r"(?<![a-z0-9])(?:" + "|".join(KINDS) + r")(?![a-z0-9])", re.I)
@@ -335,7 +278,7 @@ def number(row: Mapping[str, str], name: str) -> float | None:
     if match is None or not re.search(r"\d", match[1]):
         return None
     grouped = re.fullmatch(r"-?\d{1,3}(,\d{3})+(\..*)?", match[1])
-    value = float(match[1].replace(",", "" if grouped else ".")) * UNITS.get(name, UNITS[""]).get(match[2], 1.0)
+    value = float(match[1].replace(",", "" if grouped else ".")) * UNITS.get(name, UNITS["other"]).get(match[2], 1.0)
     return value if abs(value) < LARGEST else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -19,42 +19,9 @@ TRAINED_AT = 8192  # tokens of a sequence at most, where only the longest contex
 COUNT_OFF = 0.01  # of the published count; a larger difference is pointed out, if not of rounding
 WAY_OUT = "give the sizes instead: --model hidden=4096,layers=32,heads=32,kv_heads=8,ffn=14336,vocab=128256"
 WAY_OUT_EXPERTS = f"{WAY_OUT},experts=64,top_k=8,expert_ffn=1408"
-_SIZE_KEYS = {  # size: its names in a config.json
-    "hidden": ("hidden_size", "n_embd", "d_model", "n_embed"),
-    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "vocab": ("vocab_size", "padded_vocab_size"),
-    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "kv_n_heads", "n_kv_heads",
-                 "multi_query_group_num"),
-    "head": ("head_dim", "attention_head_dim", "kv_channels"),
-    "ffn": ("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "mlp_hidden_size",
-            "d_ff"),
-    "experts": ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"),
-    "top_k": ("num_experts_per_tok", "experts_per_token", "moe_topk", "moe_top_k", "moe_k", "num_selected_experts"),
-    "expert_ffn": ("moe_intermediate_size",),
-    "q_rank": ("q_lora_rank",),
-    "kv_rank": ("kv_lora_rank",),
-    "rope": ("qk_rope_head_dim",),
-    "value_head": ("v_head_dim",),
-    "indexer_heads": ("index_n_heads",),
-    "indexer_head": ("index_head_dim",),
-    "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers"),
-}  # fmt: skip
 _EXPERT_SIZES = ("experts", "top_k", "expert_ffn")
-_SHARED_EXPERTS = ("n_shared_experts", "moe_num_shared_experts", "num_shared_expert", "num_shared_experts")
-_SHARED_WIDTH = ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size")
-_EXPERT_STEPS = (
-    "expert_layer_period", "moe_layer_interval", "interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_freq",
-)  # fmt: skip
-_LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length", "seq_length")
-_STRUCTURE = (  # words in the keys of a config that tell of layers unlike those of a plain decoder
-    "expert", "moe", "mamba", "ssm", "linear_num", "linear_key", "lora_rank", "layer_types", "layers_block_type",
-    "hybrid", "window", "conv", "state_size", "nextn", "mtp", "index_", "compress", "interval", "pattern", "encoder",
-    "per_layer", "altup", "laurel", "share", "chunk", "sparse", "loop", "memory", "attention_types", "cross_attention",
-    "block_config",
-)  # fmt: skip
-_OTHER_TABLES = (
-    "vision_config", "audio_config", "text_config", "rope_scaling", "rope_parameters", "quantization_config",
+NOT_SIZES = (
+    "shared_experts", "shared_width", "expert_steps", "lengths", "structure", "other_tables",
 )  # fmt: skip
 
 
@@ -70,6 +37,7 @@ class ModelTypes:
     qk_norm: frozenset[str]
     refused: Mapping[str, str]  # model_type: what it is
     defaults: Mapping[str, Mapping[str, int]]
+    keys: Mapping[str, Sequence[str]]  # of a config, by what they hold
 
     @property
     def decoders(self) -> frozenset[str]:
@@ -81,11 +49,8 @@ def model_types() -> ModelTypes:
     """The table of model types."""
     content = tomllib.loads(training_table("model_types.toml"))
     refused = {name: kind for kind, names in content["refused"].items() for name in names}
-    return ModelTypes(
-        gated=frozenset(content["gated"]), ungated=frozenset(content["ungated"]), tied=frozenset(content["tied"]),
-        learned_positions=frozenset(content["learned_positions"]), window_off=frozenset(content["window_off"]),
-        qk_norm=frozenset(content["qk_norm"]), refused=refused, defaults=content["defaults"],
-    )  # fmt: skip
+    sets = {name: frozenset(value) for name, value in content.items() if isinstance(value, list)}
+    return ModelTypes(**sets, refused=refused, defaults=content["defaults"], keys=content["keys"])
 
 
 def read_config(path: Path) -> Transformer:
@@ -120,7 +85,7 @@ def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Tra
     sizes |= _expert_sizes(config, kind, sizes)
     sizes |= _hybrid_sizes(config, kind, sizes)
     if kind in model_types().learned_positions:
-        sizes["positions"] = int(next((config[key] for key in _LENGTHS if config.get(key)), 0))
+        sizes["positions"] = int(next((config[key] for key in model_types().keys["lengths"] if config.get(key)), 0))
     sizes = {key: value for key, value in sizes.items() if value is not None}
     model = Transformer(
         name=name,
@@ -136,12 +101,12 @@ def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Tra
 def _plain_sizes(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The sizes that have a key of their own, by whatever name."""
     sizes: dict[str, Any] = {}
-    for key, names in _SIZE_KEYS.items():
-        value = first_of(config, names)
+    for key, names in model_types().keys.items():
+        value = None if key in NOT_SIZES else first_of(config, names)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             sizes[key] = int(value)
     needed = ("hidden", "layers", "heads", "vocab")
-    faults = [Fault("missing", _SIZE_KEYS[key][0], remedy=WAY_OUT) for key in needed if key not in sizes]
+    faults = [Fault("missing", model_types().keys[key][0], remedy=WAY_OUT) for key in needed if key not in sizes]
     faults = faults or size_faults({key: sizes[key] for key in needed})
     if faults:
         raise InputError(faults, subject=f"model {name}")
@@ -213,9 +178,9 @@ def _structure_keys(config: Mapping[str, Any], harmless: tuple[str, ...]) -> lis
     """Keys that are set, here or in a table inside, and tell of layers unlike a plain decoder's."""
     odd: list[str] = []
     for key, value in config.items():
-        if isinstance(value, Mapping) and key not in _OTHER_TABLES:
+        if isinstance(value, Mapping) and key not in model_types().keys["other_tables"]:
             odd += [f"{key}.{inner}" for inner in _structure_keys(value, harmless)]
-        elif value not in (None, False, 0, [], {}) and any(word in key for word in _STRUCTURE):
+        elif value not in (None, False, 0, [], {}) and any(word in key for word in model_types().keys["structure"]):
             odd += [] if any(word in key for word in harmless) else [key]
     return odd
 
@@ -224,7 +189,7 @@ def _training_length(config: Mapping[str, Any]) -> tuple[int, tuple[Finding, ...
     """Tokens of a training sequence: the length before a context extension, or the longest context up to 8,192."""
     scaling = config.get("rope_scaling") or config.get("rope_parameters") or {}
     before = scaling.get("original_max_position_embeddings") if isinstance(scaling, Mapping) else None
-    longest = next((int(config[key]) for key in _LENGTHS if config.get(key)), None)
+    longest = next((int(config[key]) for key in model_types().keys["lengths"] if config.get(key)), None)
     seq = min(int(before or longest or 4096), TRAINED_AT)
     if longest is None or seq == longest:
         return seq, ()
@@ -282,8 +247,8 @@ def _expert_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]
     wide = sizes.get("expert_ffn") or int(config.get("intermediate_size") or sizes.get("ffn") or 0)
     if not wide:
         raise InputError(Fault("missing", "moe_intermediate_size", remedy=WAY_OUT), subject="config.json")
-    many = 1 if kind == "llama4_text" else first_of(config, _SHARED_EXPERTS) or 0
-    shared = int(first_of(config, _SHARED_WIDTH) or int(many) * wide)
+    many = 1 if kind == "llama4_text" else first_of(config, model_types().keys["shared_experts"]) or 0
+    shared = int(first_of(config, model_types().keys["shared_width"]) or int(many) * wide)
     groups = config.get("topk_group") if (config.get("n_group") or 1) > 1 else None
     routed = _expert_layers(config, kind, layers)
     return {"expert_ffn": wide, "shared_ffn": shared, "dense_layers": layers - routed, "node_limit": groups}
@@ -294,7 +259,7 @@ def _expert_layers(config: Mapping[str, Any], kind: str, layers: int) -> int:
     if kind == "llama4_text" and config.get("moe_layers"):
         return len(config["moe_layers"])
     first = first_of(config, ("first_k_dense_replace", "moe_layer_start_index")) or 0
-    step = next((config[key] for key in _EXPERT_STEPS if config.get(key)), 1)
+    step = next((config[key] for key in model_types().keys["expert_steps"] if config.get(key)), 1)
     step = step if isinstance(step, int) and step > 1 else 1
     offset = int(config.get("expert_layer_offset", step - 1))
     sparse = {layer for layer in range(int(first), layers) if layer % step == offset}

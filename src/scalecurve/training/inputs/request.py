@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,113 +31,65 @@ _BATCH_UNIT = re.compile(
     r"(?P<amount>.*?[\dkKMGTi.])\s*(?P<unit>tok(?:ens?)?|seq(?:uences?|s)?|samples?)", re.IGNORECASE
 )
 LARGEST = 1e30  # of any number of a plan: products of several stay finite
+KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 OBJECTIVES = {"time": "run_seconds", "cost": "run_usd", "energy": "run_joules"}
 
 
-def about(meaning: str, example: str, *, kind: type = str, option: str = "", metavar: str = "") -> dict[str, Any]:
-    """A field of the schema: `meaning` is its help, `example` what the template shows, `kind` its type on the command
+@dataclass(frozen=True)
+class Setting:
+    """A row of settings.toml: `meaning` is its help, `example` what the template shows, `kind` its type on the command
     line (bool is a switch), `option` its name there where that differs from the field's."""
-    return {"meaning": meaning, "example": example, "kind": kind, "option": option, "metavar": metavar}
+
+    meaning: str
+    example: str
+    kind: type = str
+    option: str = ""
+    metavar: str | None = None
+
+
+@cache
+def settings() -> Mapping[str, Setting]:
+    """Every setting of a plan by the name of its field."""
+    text = files("scalecurve.training").joinpath("data", "settings.toml").read_text(encoding="utf-8")
+    rows = tomllib.loads(text).items()
+    return {name: Setting(**(row | {"kind": KINDS[row.get("kind", "str")]})) for name, row in rows}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
     """What is asked of the planner; a field that is None was not given."""
 
-    model: ModelLike = field(
-        default="",
-        metadata=about(
-            "A preset (llama3-70b), hidden=8192,layers=80,heads=64, or a Hugging Face config.json.", '"llama3-70b"'
-        ),
-    )
-    cluster: ClusterLike = field(
-        default="",
-        metadata=about(
-            "An accelerator and its network (h100-ib400), a named cluster, or a .toml that describes one.",
-            '"h100-ib400"',
-        ),
-    )
-    gpus: WorkersLike | None = field(
-        default=None, metadata=about("Accelerator counts: 8..16384 (doubling) or 256,512,1024.", '"32..16384"')
-    )
-    seq: int | None = field(
-        default=None, metadata=about("Sequence length in tokens (default: the model's).", "8192", kind=int)
-    )
-    global_batch: float | str | None = field(
-        default=None,
-        metadata=about("Largest global batch: 4Mi (tokens) or '512 sequences'; fixed:4Mi holds it.", '"4Mi"'),
-    )
-    critical_batch: float | str | None = field(
-        default=None,
-        metadata=about(
-            "Critical batch in tokens, a law (zhang, merrill, kaplan, ...), or a file with your gradient noise.",
-            '"8Mi"',
-        ),
-    )
-    definition: str | None = field(
-        default=None,
-        metadata=about("What the critical batch means: double (2x data) or overhead (20 % more steps).", '"double"'),
-    )
-    batch_grows: bool = field(
-        default=False, metadata=about("No largest batch: only the critical batch limits it.", "false", kind=bool)
-    )
-    weak: bool = field(
-        default=False, metadata=about("Grow model, tokens and batch with P; shows both curves.", "false", kind=bool)
-    )
-    compute_optimal: str | None = field(
-        default=None, metadata=about("Loss reached against P by a law: chinchilla.", '"chinchilla"', metavar="LAW")
-    )
-    tokens: float | str | None = field(
-        default=None,
-        metadata=about("Tokens that small batches would need (default 20 per parameter); 15T@16Mi: at 16Mi.", '"15T"'),
-    )
-    learning_rate: str | None = field(
-        default=None, metadata=about("Learning rate and its batch, to scale with the batch: 3e-4@4Mi.", '"3e-4@4Mi"')
-    )
-    loss: float | None = field(
-        default=None, metadata=about("Loss, for critical-batch laws that are functions of it.", "2.0", kind=float)
-    )
-    objective: str | None = field(default=None, metadata=about("time, cost or energy.", '"time"'))
-    deadline: float | str | None = field(default=None, metadata=about("Time for the run, such as 30d.", '"30d"'))
-    budget: float | str | None = field(default=None, metadata=about("Dollars for the run, such as 5M.", '"5M"'))
-    price: float | None = field(
-        default=None, metadata=about("Dollars per accelerator-hour (default: the dated catalog).", "2.5", kind=float)
-    )
-    top: int | None = field(default=None, metadata=about("Layouts to keep at each P.", "1", kind=int))
-    stack: str | Stack | None = field(
-        default=None, metadata=about("megatron-lm, megatron-core, fsdp, torchtitan, deepspeed-zero3, jax.", '"fsdp"')
-    )
-    precision: str | None = field(
-        default=None, metadata=about("bf16, fp16, fp8 or nvfp4, as far as the accelerator has it.", '"bf16"')
-    )
-    adapters: bool = field(
-        default=False, metadata=about("Train low-rank adapters (LoRA) beside frozen weights.", "false", kind=bool)
-    )
-    max_tp: int | None = field(
-        default=None, metadata=about("The largest tensor-parallel degree to try (default 64).", "64", kind=int)
-    )
-    layout: LayoutLike | None = field(
-        default=None, metadata=about("Evaluate this one: tp=8,pp=12,dp=4,micro=1,recompute=full.", '"tp=8,pp=4"')
-    )
-    explain: int | None = field(
-        default=None,
-        metadata=about("Show every term of the step at P, with its numbers.", "512", kind=int, metavar="P"),
-    )
-    measured: str | Path | None = field(
-        default=None,
-        metadata=about(
-            "Runs of your own (layout, batch, step_seconds) to calibrate on.", '"runs.csv"', metavar="RUNS.CSV"
-        ),
-    )
-    reliability: str | bool | Mapping[str, Any] | Reliability | None = field(
-        default=None, metadata=about("Count failures, checkpoints and stragglers.", "true", kind=bool, option="goodput")
-    )
+    model: ModelLike = ""
+    cluster: ClusterLike = ""
+    gpus: WorkersLike | None = None
+    seq: int | None = None
+    global_batch: float | str | None = None
+    critical_batch: float | str | None = None
+    definition: str | None = None
+    batch_grows: bool = False
+    weak: bool = False
+    compute_optimal: str | None = None
+    tokens: float | str | None = None
+    learning_rate: str | None = None
+    loss: float | None = None
+    objective: str | None = None
+    deadline: float | str | None = None
+    budget: float | str | None = None
+    price: float | None = None
+    top: int | None = None
+    stack: str | Stack | None = None
+    precision: str | None = None
+    adapters: bool = False
+    layout: LayoutLike | None = None
+    explain: int | None = None
+    measured: str | Path | None = None
+    reliability: str | bool | Mapping[str, Any] | Reliability | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that are none, and limits that cannot be met."""
         faults = []
         for entry in fields(self):
-            value, kind = getattr(self, entry.name), entry.metadata["kind"]
+            value, kind = getattr(self, entry.name), settings()[entry.name].kind
             if kind in (int, float) and value is not None and not isinstance(value, Real):
                 faults.append(Fault("must be a number", entry.name, repr(value)))
             elif kind is not bool and isinstance(value, Real) and not abs(as_number(value, entry.name)) < LARGEST:
@@ -206,9 +161,9 @@ def plan_template() -> str:
     """A commented plan.toml with every setting; model, cluster, gpus and batch are filled in."""
     lines = ["# Settings of `scalecurve plan plan.toml`; options on the command line win over this file.", ""]
     for entry in fields(PlanRequest):
-        about = entry.metadata
+        about = settings()[entry.name]
         ready = "" if entry.name in ("model", "cluster", "gpus", "seq", "global_batch") else "# "
-        lines += [f"# {about['meaning']}", f"{ready}{entry.name} = {about['example']}", ""]
+        lines += [f"# {about.meaning}", f"{ready}{entry.name} = {about.example}", ""]
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from statistics import fmean
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 from scalecurve.document import JsonRecord
 from scalecurve.hardware.accelerators import Accelerator, accelerators, plain_name, unknown_name
 from scalecurve.training.inputs.cluster import Cluster
+from scalecurve.training.inputs.likeness import ErrorSpreads, OwnRuns, left_between
 from scalecurve.training.inputs.transformer import training_table
 
 ATTENTION_HALF = 2e-12  # keys per FLOP/s of peak: about 600 on A100 (FlashAttention-2, figure 5), 2,000 on H100 (3)
@@ -40,8 +41,7 @@ DOUBTS: Mapping[str, Mapping[str, float]] = {  # between sources: what a step th
     "low precision": {"low_precision": -1.0},
     "experts": {"grouped": -1.0},
 }
-TOLD_BY_RUNS = 0.6  # of what runs of one job tell of a doubt, as much holds for other jobs of the source
-SOURCE_SPREAD = 0.15  # of everything between sources of one stack; it is more only where the stack is in doubt
+FEW_ROWS = 10  # below as many rows, constants are known no better than those of a like accelerator or stack
 NORMAL_90 = 1.645  # standard deviations on either side that hold 90 %
 FAMILIES = (  # accelerators with the same cores
     ("a100-80gb", "a100-40gb", "a800"), ("h100", "h100-96gb", "h200", "h800", "gh200", "h20", "h200-nvl"),
@@ -213,15 +213,15 @@ def prior_constants(accelerator: Accelerator, stack: Stack) -> Constants:
 class StackCalibration(JsonRecord):
     """Where constants come from, how many rows stand behind them, and how far off predictions were out of sample.
 
-    The logarithm of a step is off by what its source has in common, the DOUBTS, whose `covariance` this holds, and by
-    `within`, the standard deviation of rows within a source.
+    The logarithm of a step is off by the DOUBTS about its source and by what is its own, with these `spreads`; `runs`
+    of one's own narrow both.
     """
 
     constants: Constants
     evidence: str  # calibrated, transferred, assumed or measured here
     source: str
-    covariance: tuple[tuple[float, ...], ...]
-    within: float
+    spreads: ErrorSpreads
+    runs: OwnRuns | None = field(default=None, compare=False)
     rows: int = 0
     fitted: tuple[str, ...] = ()  # constants that rows stand behind; the others are priors
     ratio_width: float = 0.1  # half of the 90 % interval of log(measured / predicted) of a ratio between two P
@@ -230,13 +230,15 @@ class StackCalibration(JsonRecord):
 
     @property
     def half_width(self) -> float:
-        """Half of the 90 % interval of log(measured / predicted) of a step that hangs on no single doubt."""
-        return NORMAL_90 * math.hypot(self.within, math.sqrt(self.covariance[0][0]))
+        """Half of the 90 % interval of log(measured / predicted): of a step like the runs of one's own, or of one that
+        hangs on no single doubt."""
+        if self.runs is not None:
+            return self.interval(float(np.mean(np.diag(left_between(self.spreads, self.runs, self.runs.traits)))))
+        return self.interval(self.spreads.doubts[0] ** 2 + self.spreads.own**2 + self.spreads.same**2)
 
-    @property
-    def run_noise(self) -> float:
-        """Variance of a run of one's own: of the middle of a source's rows, without the tails an interval must hold."""
-        return (0.75 * self.within) ** 2
+    def interval(self, variance: float) -> float:
+        """Half of the 90 % interval of log(measured / predicted) of a step that others tell of up to this variance."""
+        return NORMAL_90 * math.hypot(self.spreads.within, math.sqrt(max(variance, 0.0)))
 
     def evidence_of(self, constant: str) -> str:
         """The evidence of one constant: a prior stays assumed whatever the others are."""
@@ -274,8 +276,9 @@ def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, 
     if own is not None:
         known = StackCalibration(
             constants=replace(prior_constants(accelerator, stack), **known_shares(own)), evidence="calibrated",
-            source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"], within=widths["within"],
-            covariance=prior_covariance(widths["everything"]["calibrated"], widths), fitted=tuple(known_shares(own)),
+            source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"],
+            fitted=tuple(known_shares(own)),
+            spreads=spreads_of("calibrated" if own["rows"] >= FEW_ROWS else "transferred", widths),
         )  # fmt: skip
     else:
         known = transferred(accelerator, stack, entries, widths)
@@ -288,10 +291,10 @@ def chip_family(name: str) -> str:
     return next((names[0] for names in FAMILIES if name in names), name)
 
 
-def prior_covariance(everything: float, widths: Mapping[str, Any]) -> tuple[tuple[float, ...], ...]:
-    """The spread between sources of each doubt, before any run of one's own."""
-    spreads = {**widths["doubts"], "everything": everything}
-    return tuple(tuple(spreads[one] ** 2 if one == other else 0.0 for other in DOUBTS) for one in DOUBTS)
+def spreads_of(evidence: str, widths: Mapping[str, Any]) -> ErrorSpreads:
+    """The spreads between sources, before any run of one's own."""
+    doubts = {**widths["doubts"], "everything": widths["everything"][evidence]}
+    return ErrorSpreads(tuple(doubts[name] for name in DOUBTS), widths["own"], widths["same"], widths["within"])
 
 
 def moved_by(constants: Constants, shifts: Mapping[str, Any]) -> Constants:
@@ -319,7 +322,7 @@ def of_no_name(
     source = f"no stack is named, so those of {stack.name} made {slower}; from {known.source}"
     return replace(
         known, constants=moved_by(known.constants, {"everything": slow}), source=source,
-        covariance=prior_covariance(spread, widths),
+        spreads=replace(known.spreads, doubts=(spread, *known.spreads.doubts[1:])),
         evidence="transferred" if known.evidence == "calibrated" else known.evidence,
     )  # fmt: skip
 
@@ -358,10 +361,10 @@ def transferred(
         dict.fromkeys(f"{e['stack']} on {e['accelerator']}" for e in (*same_chip[:1], *same_stack[:1]))
     )
     evidence = "transferred" if values else "assumed"
-    spread = widths["everything"]["unseen" if values and stack.name == UNSEEN else evidence]
+    spread = "unseen" if values and stack.name == UNSEEN else evidence
     return StackCalibration(
         constants=replace(prior_constants(accelerator, stack), **values), evidence=evidence, fitted=tuple(values),
-        within=widths["within"], covariance=prior_covariance(spread, widths),
+        spreads=spreads_of(spread, widths),
         source=f"transferred from {origin} by ratio to published ceilings" if values
         else "published ceilings and typical shares; nothing fitted",
     )  # fmt: skip

@@ -353,8 +353,14 @@ def size_faults(sizes: Mapping[str, Any]) -> list[Fault]:
 @cache
 def models() -> Mapping[str, Transformer]:
     """Every model preset by name."""
-    entries = tomllib.loads(training_table("models.toml"))
-    return {name: Transformer(name=name, **sizes) for name, sizes in entries.items()}
+    sizes = {name: {key: size for key, size in entry.items() if key != "aliases"} for name, entry in presets().items()}
+    return {name: Transformer(name=name, **entry) for name, entry in sizes.items()}
+
+
+@cache
+def presets() -> Mapping[str, dict[str, Any]]:
+    """What models.toml says of every preset."""
+    return tomllib.loads(training_table("models.toml"))
 
 
 def without_punctuation(text: str) -> str:
@@ -370,7 +376,9 @@ VERSION_SUFFIX = re.compile(
 
 @cache
 def presets_by_spelling() -> Mapping[str, Transformer]:
-    return {without_punctuation(name): preset for name, preset in models().items()}
+    """Every preset under its name and other names, without punctuation."""
+    others = {name: preset for preset in models().values() for name in presets()[preset.name].get("aliases", ())}
+    return others | {without_punctuation(name): preset for name, preset in models().items()}
 
 
 def preset_of(name: str) -> Transformer | None:
@@ -380,23 +388,7 @@ def preset_of(name: str) -> Transformer | None:
     while (shorter := VERSION_SUFFIX.sub("", key)) != key:
         key = shorter
     key = re.sub(r"^(llama)[-_ ]?3[._-]?[13](?=[-_ ]?(8|70|405)b)", "llama3", key)
-    spellings = presets_by_spelling()
-    spelled = without_punctuation(key)
-    return spellings.get(spelled) or spellings.get(MODEL_NAMES.get(spelled, ""))
-
-
-MODEL_NAMES = {  # other names of presets, without punctuation
-    "gpt3": "gpt3175b", "bloom": "bloom176b", "grok1": "grok1314b", "opt": "opt175b", "gptneox": "gptneox20b",
-    "deepseekv31": "deepseekv3", "deepseekr1": "deepseekv3", "deepseek3": "deepseekv3", "deepseek3671b": "deepseekv3",
-    "deepseekv3671b": "deepseekv3", "deepseekv2236b": "deepseekv2", "deepseek2236b": "deepseekv2",
-    "deepseek216b": "deepseekv2lite", "llama4scout17b": "llama4scout", "llama4scout109b": "llama4scout",
-    "llama4maverick17b": "llama4maverick", "llama4maverick400b": "llama4maverick", "mixtral": "mixtral8x7b",
-    "qwen3235b": "qwen3235ba22b", "qwen330b": "qwen330ba3b", "qwen3480b": "qwen3480ba35b", "kimik21t": "kimik2",
-    "nemotron340b": "nemotron4340b", "nemotron15b": "nemotron415b", "gpt215b": "gpt2xl", "gpt2124m": "gpt2",
-    "llama7b": "llama27b", "llama13b": "llama213b", "llama165b": "llama65b", "qwen27b": "qwen257b",
-    "bloomz": "bloom176b", "qwen272b": "qwen2572b", "gpt175b": "gpt3175b", "mtnlg530b": "megatron530b",
-    "turingnlg530b": "megatron530b",
-}  # fmt: skip
+    return presets_by_spelling().get(without_punctuation(key))
 
 
 def model_preset(name: str) -> Transformer:

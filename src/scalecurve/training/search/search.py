@@ -3,7 +3,7 @@
 The space is a table of degrees (tp, pp, cp, ep, dp) crossed with micro-batch, recomputation, interleaving and sharding.
 Terms that depend on few of these are computed on their few values and meet by broadcasting.
 
-`choose_batches` takes at each P the batch that reaches the target soonest; `grown_models` are the jobs of weak scaling.
+`batches_of` are the batches that a plan chooses from; `grown_models` are the jobs of weak scaling.
 What is found at one P never depends on which others are asked.
 """
 
@@ -22,7 +22,7 @@ from scalecurve.training.inputs.capabilities import can_run
 from scalecurve.training.inputs.cluster import Cluster
 from scalecurve.training.inputs.layout import Grid, Layout, Recompute, Schedule, place_ranks
 from scalecurve.training.inputs.stack import Device, Stack, StackCalibration, device_of
-from scalecurve.training.inputs.transformer import Array, Shape, Transformer, as_array
+from scalecurve.training.inputs.transformer import Array, Transformer, as_array
 from scalecurve.training.physics.memory import USABLE, memory
 from scalecurve.training.physics.steptime import step_time
 
@@ -90,7 +90,6 @@ class SearchTask:
     precision: str = "bf16"
     adapters: bool = False  # low-rank adapters are trained, the weights are frozen
     max_tp: int = MAX_TP
-    usable: float = USABLE
     axes: Axes = FULL
     tokens_growth: float = 1.0  # this job's tokens over those of the job the plan started from
 
@@ -128,7 +127,7 @@ class SearchTask:
 
     @property
     def usable_bytes(self) -> float:
-        return self.usable * self.cluster.accelerator.capacity
+        return USABLE * self.cluster.accelerator.capacity
 
 
 @lru_cache(maxsize=4096)
@@ -269,11 +268,6 @@ def part_of(grid: Grid, entries: slice | npt.NDArray[np.int64]) -> Grid:
     return Grid(**{name: value[entries] if value.ndim else value for name, value in values.items()})
 
 
-def evaluate_grid(device: Device, shape: Shape, grid: Grid) -> tuple[Array, Array]:
-    """Seconds of a step and bytes on the fullest accelerator, for every configuration of a grid."""
-    return step_time(device, shape, grid).total, memory(device, shape, grid).total
-
-
 @dataclass(frozen=True)
 class BestLayouts:
     """The best layouts at one P, fastest first, and what stood in the way of the others."""
@@ -284,8 +278,6 @@ class BestLayouts:
     seconds: float  # of a step of the first; infinite without one
     tried: int
     least_bytes: float | None  # of all layouts, whether they fit or not
-    data_parallel_fits: bool  # some layout with tp = pp = cp = 1 fits
-    data_parallel_valid: bool  # some layout with tp = pp = cp = 1 honours the batch, whether it fits or not
 
 
 def search(task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1) -> list[BestLayouts]:
@@ -318,7 +310,6 @@ def _search(task: SearchTask, sizes: Sequence[tuple[int, int]], top: int) -> Ite
         some = fitting[start : start + AT_ONCE]
         seconds[some] = step_time(device, shape, part_of(places.grid, some)).total
     ends = np.searchsorted(places.place, np.arange(len(sizes) + 1))
-    plain = places.grid.tp * places.grid.pp * places.grid.cp == 1
     for (gpus, sequences), start, end in zip(sizes, ends, ends[1:], strict=False):
         entries = np.arange(start, end)
         chosen = _ranked(task, places, entries[np.isfinite(seconds[start:end])], seconds, held, top)
@@ -329,8 +320,6 @@ def _search(task: SearchTask, sizes: Sequence[tuple[int, int]], top: int) -> Ite
             seconds=float(seconds[chosen[0]]) if chosen else math.inf,
             tried=int(end - start),
             least_bytes=float(held[start:end].min()) if end > start else None,
-            data_parallel_fits=bool((plain[start:end] & np.isfinite(seconds[start:end])).any()),
-            data_parallel_valid=bool(plain[start:end].any()),
         )
 
 
@@ -451,37 +440,6 @@ def batches_of(gpus: int, largest: int) -> tuple[int, ...]:
     halved = [largest >> power for power in range((largest & -largest).bit_length())]
     counts = {*groups, *doubled, *halved, *(largest // group * group for group in groups)}
     return tuple(sorted((count for count in counts if 1 <= count <= largest), reverse=True))
-
-
-def choose_batches(
-    task: SearchTask, gpus: Sequence[int], largest: int, critical: float | None, *, fixed: bool = False, top: int = 1
-) -> list[BestLayouts]:
-    """The best layouts at each P with the batch, in sequences up to `largest`, that reaches the target soonest.
-
-    A batch B needs (1 + critical / B) times the least number of steps (McCandlish et al. 2018).  Where no critical
-    batch is known no batch is charged, and the largest that P shares well is taken; a fixed one is taken as it is.
-    """
-    shared = set(gpus) if fixed else set()
-    if critical is None and not fixed:
-        even = [count for count in gpus if largest % (count // (count & -count)) == 0]
-        shared = {one.gpus for one in search(task, [(count, largest) for count in even], top=top) if one.layouts}
-    sizes = [
-        (count, size) for count in gpus for size in ((largest,) if count in shared else batches_of(count, largest))
-    ]
-    found: dict[int, list[BestLayouts]] = {count: [] for count in gpus}
-    for one in search(task, sizes, top=top):
-        found[one.gpus].append(one)
-    near = 1.0 + TIE if critical is None else 1.0
-    chosen = []
-    for count in gpus:
-        costs = [seconds_to_target(one, critical) for one in found[count]]
-        chosen.append(next(one for one, cost in zip(found[count], costs, strict=True) if cost <= near * min(costs)))
-    return chosen
-
-
-def seconds_to_target(best: BestLayouts, critical: float | None) -> float:
-    """Seconds of a run with this batch, up to a factor that all batches share."""
-    return best.seconds * (1.0 / best.sequences if critical is None else 1.0 + critical / best.sequences)
 
 
 def idle_counts(gpus: int) -> list[int]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
 
+import scalecurve as sc
+from scalecurve.cli.main import run
 from scalecurve.errors import InputError
 from scalecurve.training import evaluate_layout
-from scalecurve.training.answers.evaluation import evaluate_jobs
-from scalecurve.training.answers.measured import MeasuredStep, anchored, calibrate
+from scalecurve.training.answers.evaluation import calibration_notes, evaluate_jobs
+from scalecurve.training.answers.measured import MeasuredStep, anchored, calibrate, mfu_of_study
 from scalecurve.training.answers.measurements import next_run
 from scalecurve.training.answers.score import score
-from scalecurve.training.inputs.stack import DOUBTS, calibration_of, moved_by
+from scalecurve.training.inputs.cluster import cluster_preset
+from scalecurve.training.inputs.stack import DOUBTS, calibration_of, moved_by, read_stack
 
 
 def job(layout: str, batch: int):
@@ -92,6 +96,8 @@ def test_a_run_faster_than_any_leaves_no_share_above_the_peak_and_is_doubted():
     known = calibrate(rows, **job)
     assert max(known.constants.matmul, known.constants.memory, known.constants.inner, known.constants.outer) <= 1.0
     assert "check its batch and step_seconds" in known.source
+    [said] = calibration_notes(read_stack("megatron-core"), cluster_preset("h100"), known)
+    assert said.severity == "warning"
     usual = calibrate([rows[0] | {"step_seconds": 17.0}], **job)
     assert "check its batch" not in usual.source
 
@@ -103,3 +109,30 @@ def test_an_own_run_of_an_unnamed_stack_tells_which_stack_it_is():
         calibrate([row], model="llama3-70b", cluster="h100-ib400", stack=stack) for stack in ("megatron-core", None)
     )
     assert unnamed.half_width < 1.35 * named.half_width
+
+
+def test_a_plan_on_own_runs_says_their_mfu_and_how_much_of_it_was_useful(tmp_path, capsys) -> None:
+    """8B on 64 GPUs at a batch of the critical size: half of its tokens would not have been needed."""
+    runs = tmp_path / "runs.csv"
+    runs.write_text('layout,batch,seq,step_seconds\n"dp=64,zero=1,micro=1",512 sequences,8192,7.6\n')
+    asked = ("plan", "--model", "llama3-8b", "--cluster", "h100-ib400", "--gpus", "64", "--measured", str(runs))
+    assert run([*asked, "--global-batch", "4Mi", "--critical-batch", "4Mi"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    told = re.search(r"by 1 measured run at ([\d.]+) % MFU \(([\d.]+) % of useful work\)", text)
+    assert told is not None
+    assert float(told[2]) == pytest.approx(float(told[1]) / 2, abs=0.1)
+    runs.write_text('layout,batch,seq,step_seconds\n"dp=64,zero=1,micro=1",100 sequences,8192,7.6\n')
+    assert run(asked) == 2
+    assert "run 1: batch: no whole number of micro-batches" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("column", ["tokens_per_s_per_gpu", "tokens_per_s"])
+def test_a_table_of_a_training_study_has_the_mfu(column: str, tmp_path) -> None:
+    """9,800 tokens/s of 6 x 8.03B FLOP and the attention's are 57 % of 989 TFLOP/s."""
+    path = tmp_path / "study.csv"
+    for chip, known in (("H100", True), ("abacus", False)):
+        rows = [f"{k},llama3-8b,{chip},8192,{9800 * (1 if 'per_gpu' in column else k)}" for k in (8, 16)]
+        path.write_text("\n".join([f"gpus,model,accelerator,seq,{column}", *rows]) + "\n")
+        study = sc.load(path)
+        use = mfu_of_study(study, {row.k: row.mean.value for row in sc.tabulate(study).rows})
+        assert use == ({8: pytest.approx(0.574, abs=0.005), 16: pytest.approx(0.574, abs=0.005)} if known else None)

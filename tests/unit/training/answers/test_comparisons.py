@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 
 import pytest
 
@@ -51,7 +52,13 @@ def test_the_command_exports_and_compares(capsys: pytest.CaptureFixture[str]) ->
     assert run([*ASKED, "--gpus", "8,16", "--export", "nemo"]) == 2
     assert "one layout" in capsys.readouterr().err
     assert run([*ASKED, "--gpus", "64", "--why-not", "tp=8,pp=8,micro=1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["slower"] > 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["slower"] > 0
+    assert run(shlex.split(found["answer"]["next"].split("`")[1])[1:]) == 0
+    assert "bubble" in capsys.readouterr().out
+    assert run([*ASKED, "--gpus", "512", "--why-not", "dp=512"]) == 2
+    assert run(shlex.split(capsys.readouterr().err.split("`")[1])[1:]) == 0
+    assert "512" in capsys.readouterr().out
     assert run([*ASKED, "--gpus", "8,16", "--against", "a100", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["clusters"] == ["h100-ib400", "a100"]
 

@@ -158,7 +158,7 @@ def test_what_must_always_hold(tp, pp, dp, micro, mode):
 def test_stages_and_chunks_may_be_uneven():
     """Meta's layout of Llama 3 405B: 126 layers over 16 stages in 7 chunks each."""
     meta = evaluate_layout("llama3-405b", "h100", "tp=8,pp=16,dp=128,interleave=7,micro=1", batch=2048, seq=8192)
-    assert meta.step.low < 6.5 < meta.step.high
+    assert meta.outcome.step.low < 6.5 < meta.outcome.step.high
     plain = evaluate_layout("llama3-405b", "h100", "tp=8,pp=16,dp=128,micro=1", batch=2048, seq=8192)
     assert meta.outcome.breakdown["bubble"] < 0.4 * plain.outcome.breakdown["bubble"]
 

@@ -208,7 +208,7 @@ def test_measured_runs_in_the_schema_calibrate_a_plan(tmp_path):
     asked = {"model": "llama3-8b", "cluster": "h100", "layout": layout, "global_batch": 128 * 8192, "stack": "nemo"}
     before, after = plan(PlanRequest(**asked)), plan(PlanRequest(**asked, measured=path))
     assert after.outcome.calibration.evidence == "measured here"
-    assert after.step.high - after.step.low < before.step.high - before.step.low
+    assert after.outcome.step.high - after.outcome.step.low < before.outcome.step.high - before.outcome.step.low
     other = write(tmp_path / "other.csv", {"accelerator": "A100-80GB"})
     with pytest.raises(InputError, match="no row can be calibrated on"):
         plan(PlanRequest(**asked, measured=other))

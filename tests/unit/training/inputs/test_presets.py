@@ -71,7 +71,7 @@ def test_prices_are_dated_and_sane():
     assert gpu_price("mi250x") is None
     assert "mithril" not in provider_prices("h100")
     cluster = cluster_preset("h100").with_price(2.0)
-    assert cluster.dollars(8, 1800) == price_of(2.0, workers=8, seconds=1800).amount == 8.0
+    assert cluster.dollars(8, 1800) == price_of(2.0, workers=8, seconds=1800) == 8.0
     assert cluster_preset("mi250x").with_price().dollars(8, 1800) is None
 
 

@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 
 from scalecurve.training import plan_training
+from scalecurve.training.answers.curve import best_batches
 from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs
+from scalecurve.training.answers.plan import read_terms
 from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import cluster_preset
 from scalecurve.training.inputs.layout import Layout, layout_faults
+from scalecurve.training.inputs.request import PlanRequest
 from scalecurve.training.inputs.stack import calibration_of, device_of, read_stack, stacks
 from scalecurve.training.inputs.transformer import model_preset
+from scalecurve.training.physics.memory import memory
+from scalecurve.training.physics.steptime import step_time
 from scalecurve.training.search.search import (
     COARSE,
     FULL,
@@ -22,9 +27,7 @@ from scalecurve.training.search.search import (
     UNUSUAL,
     SearchTask,
     batches_of,
-    choose_batches,
     degrees,
-    evaluate_grid,
     even_batch,
     part_of,
     search,
@@ -73,7 +76,7 @@ def brute_force(task: SearchTask, gpus: int, sequences: int) -> list[tuple[float
         if capability_faults(task.stack, layout, task.model):
             continue
         outcome = outcome_of(task, layout)
-        if outcome.memory_bytes <= task.usable * task.cluster.accelerator.capacity:
+        if outcome.memory_bytes <= task.usable_bytes:
             found.append((outcome.seconds * (1.0 if cp == 1 else 1.0 + UNUSUAL), layout))  # short sequences stay whole
     return sorted(found, key=lambda entry: entry[0])
 
@@ -97,12 +100,12 @@ def test_random_entries_of_a_space_equal_one_evaluation_at_a_time():
     places = space(task, [(16, 64), (32, 64)])
     device = device_of(task.cluster, task.stack, task.calibration.constants)
     shape = task.model.shape(task.seq)
-    seconds, held = evaluate_grid(device, shape, places.grid)
+    seconds, held = step_time(device, shape, places.grid).total, memory(device, shape, places.grid).total
     rng = np.random.default_rng(3)
     for index in rng.choice(len(places.place), 200):
-        alone_seconds, alone_bytes = evaluate_grid(device, shape, part_of(places.grid, np.array([index])))
-        assert float(alone_seconds[0]) == pytest.approx(seconds[index], rel=1e-12)
-        assert float(alone_bytes[0]) == pytest.approx(held[index], rel=1e-12)
+        alone = part_of(places.grid, np.array([index]))
+        assert float(step_time(device, shape, alone).total[0]) == pytest.approx(seconds[index], rel=1e-12)
+        assert float(memory(device, shape, alone).total[0]) == pytest.approx(held[index], rel=1e-12)
 
 
 def test_every_layout_found_is_allowed_and_fits():
@@ -164,10 +167,11 @@ def test_batches_tried_are_accepted_and_shared_by_some_replicas():
 def test_the_batch_chosen_reaches_the_target_soonest(critical):
     """Every batch searched whole, one at a time: none is faster to the target."""
     task = make_task("llama2-7b")
-    for chosen in choose_batches(task, [16, 128, 1024], 1024, critical):
-        every = search(task, [(chosen.gpus, count) for count in batches_of(chosen.gpus, 1024)])
+    terms = read_terms(PlanRequest(critical_batch=critical * task.seq, global_batch="1024 seq"), task.model, task.seq)
+    for gpus, chosen in best_batches(task, [16, 128, 1024], terms, 1024).items():
+        every = search(task, [(gpus, count) for count in batches_of(gpus, 1024)])
         best = min(one.seconds * (1 + critical / one.sequences) for one in every)
-        assert chosen.seconds * (1 + critical / chosen.sequences) == best
+        assert chosen.seconds * (1 + critical / chosen.sequences) == pytest.approx(best)
 
 
 def test_the_smallest_replica_holds_the_states():
