@@ -26,7 +26,7 @@ from scalecurve.formats.headers import (
     unit_of,
     value_meaning,
 )
-from scalecurve.formats.reading import ReadOptions
+from scalecurve.formats.reading import ReadOptions, Unclear
 from scalecurve.formats.regime import regime_in
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import SUMMARY_ROW, CellGrid, DecimalMark, counts_of, no_result, parse_cell
@@ -152,13 +152,14 @@ class Measured:
 def _measured(cells: CellGrid, options: ReadOptions, subject: str) -> Measured | None:
     """The columns of K and of the observations as `table` chooses them; None where the table prints ratios alone."""
     try:
-        chosen, meaning = measured_columns(cells, options)
+        chosen, meaning = measured_columns(cells, options, subject)
         return Measured(chosen.view.grid, chosen.k, chosen.value, meaning.column, meaning.from_cells)
     except InputError as problem:
         heads = [parse_header(header) for header in from_header_row(cells).headers]
         has_values = any(value_meaning(head.text) and not head.is_derived for head in heads)
         if has_values or options.k_column is not None or options.value_column is not None:
-            raise FormatError(problem.faults, subject=subject) from None
+            offers = problem.offers if isinstance(problem, Unclear) else ()
+            raise Unclear(problem.faults, subject=subject, offers=offers) from None
         return None
 
 

@@ -205,15 +205,25 @@ def explained(problem: BaseException, arguments: list[str]) -> tuple[str, int]:
     return f"{text}\n{error_report(arguments)}", INTERNAL_ERROR
 
 
-WAY_OUT = re.compile(
-    r"(--(?:regime|series|quantity|k-column|value-column|table|unit|accept|work-per-job|deadline|budget))"
-    r" ('[^']+'|[\w.-]+)"
-)
+VALUES = {  # what an option can be offered with, unless it stands in quotes: other words are prose
+    "regime": "strong|weak",
+    "quantity": "seconds|throughput|throughput_per_worker|joules",
+    "unit": "ns|us|ms|s|min|h",
+    "table": r"\d+",
+    "accept": "[a-z][a-z-]+",
+    "series|k-column|value-column": "(?!)",
+    "work-per-job|deadline|budget": r"\d[\w.]*",
+}
+WAY_OUT = re.compile("|".join(rf"--(?:{options}) (?:'[^']+'|(?:{value})\b)" for options, value in VALUES.items()))
 
 
 def ways_out(arguments: list[str], message: str) -> list[str]:
-    """The command that was typed with each option that the message offers, ready to be typed."""
-    offered = {pair: None for pair in WAY_OUT.findall(message) if pair[0] not in arguments}
+    """The command that was typed with each option that the message offers, ready to be typed; none where the message
+    has commands of its own."""
+    if "\n    scalecurve " in message:
+        return []
+    pairs = (way[0].split(" ", 1) for way in WAY_OUT.finditer(message))
+    offered = dict.fromkeys((option, value) for option, value in pairs if option not in arguments)
     known = load_command(arguments[0]).params if arguments and arguments[0] in COMMANDS else ()
     if not {option for option, _ in offered} <= {name for parameter in known for name in parameter.opts}:
         return []

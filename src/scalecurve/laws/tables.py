@@ -191,13 +191,14 @@ class LawTable(Result):
         last = known[-1]
         if kept:
             best, threshold = kept[-1], f"(threshold {limit_words(WORTH_USING)})"
-            reached = f"K = {best.k}: efficiency is {percent(best.efficiency or 0.0, WORTH_USING)} there"
+            share = percent(best.efficiency or 0.0, WORTH_USING)
             if best is last:
-                return f"Use all workers up to {reached} {threshold}."
+                return (
+                    f"Use all workers up to K = {best.k}: speedup {best.speedup:.4g}, efficiency {share} {threshold}."
+                )
             after = known[known.index(best) + 1]
-            return (
-                f"Use up to {reached} and {percent(after.efficiency or 0.0, WORTH_USING)} at K = {after.k} {threshold}."
-            )
+            beyond = f"{percent(after.efficiency or 0.0, WORTH_USING)} at K = {after.k}"
+            return f"Use up to K = {best.k}: efficiency is {share} there and {beyond} {threshold}."
         return f"At K = {last.k} the speedup is {last.speedup:.4g} and the efficiency {last.efficiency:.0%}."
 
     def content(self) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -368,5 +367,5 @@ def size_in(text: str) -> float | None:
 def several_curves(names: tuple[str, ...]) -> Fault:
     """The question to ask where one curve is needed and there are several."""
     listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
-    remedy = f"they are {listed}; choose one: --series {shlex.quote(names[0])}"
+    remedy = f"they are {listed}; choose one: --series {names[0]!r}"
     return Fault(f"there are {len(names)} curves", remedy=remedy)

@@ -104,9 +104,9 @@ def google_csv(source: Source, options: ReadOptions) -> Iterator[Yielded]:
     points = yield from _google_points([_named_row(row) for row in rows], divided=False)
     threaded = any((point.k or 1) > 1 and point.main for point in points)
     if threaded and options.value_column not in ("items_per_second", "time"):
-        remedy = "give the JSON (--benchmark_out), which says its version, or say --value-column items_per_second"
+        remedy = "give the JSON (--benchmark_out), which says its version, or say --value-column 'items_per_second'"
         text = "before version 1.9.1 the real_time of K threads is divided by K, and a CSV does not say its version"
-        raise FormatError(Fault(text, remedy=f"{remedy}, or --value-column time where it is 1.9.1 or newer"))
+        raise FormatError(Fault(text, remedy=f"{remedy}, or --value-column 'time' where it is 1.9.1 or newer"))
 
 
 def _named_row(row: dict[str, Any]) -> dict[str, Any]:

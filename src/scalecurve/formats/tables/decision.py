@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.errors import Fault, InputError
+from scalecurve.document import as_typed
+from scalecurve.errors import ON_COMMAND_LINE, Fault, InputError
 from scalecurve.findings import info, warning
 from scalecurve.formats.headers import (
     TIME_UNITS,
@@ -265,10 +266,13 @@ def _of_hyperfine(options: ReadOptions) -> ReadOptions:
     return replace(options, unit=options.unit or 1.0, quantity=Quantity.SECONDS, value_column=column)
 
 
-def measured_columns(grid: CellGrid, options: ReadOptions) -> tuple[Candidate, Meaning]:
+def measured_columns(grid: CellGrid, options: ReadOptions, name: str) -> tuple[Candidate, Meaning]:
     """The columns of K and of the observations as every reader of tables chooses them, and what the latter are."""
     ranked = sorted(map(weigh, candidates(grid, options, mark_of(grid))), key=lambda own: -own.score)
-    chosen = _decide(ranked, grid, options)
+    try:
+        chosen = _decide(ranked, grid, options)
+    except InputError as problem:
+        raise _with_offers(problem, ranked, grid, options, name, None) from None
     return chosen, meaning_of(chosen)
 
 
@@ -291,8 +295,9 @@ def _decide(ranked: Sequence[Candidate], grid: CellGrid, options: ReadOptions) -
     if best.meaning is None and _only_ratios(best):
         raise Unclear(_nothing_fits(grid, options))
     best = best if asked or best.k is None else _with_finest_k(best, ranked)
-    close = [own for own in ranked if own is not best and ranked[0].score - own.score < AHEAD]
-    if rivals := [own for own in close if not (_same_curve(best, own) or _are_of_one_summary(best, own))]:
+    close = [own for own in ranked if ranked[0].score - own.score < AHEAD]
+    best = next((own for own in close if _is_rate_of(own, best)), best)
+    if rivals := [own for own in close if own is not best and not _tell_the_same(best, own)]:
         names = "; ".join(dict.fromkeys(_described(own) for own in (best, *rivals[:3])))
         remedy = "choose with --k-column and --value-column"
         raise Unclear([Fault(f"the table can be read in several ways: {names}", remedy=remedy)], ways=_ways(ranked))
@@ -304,6 +309,22 @@ def _with_finest_k(best: Candidate, ranked: Sequence[Candidate]) -> Candidate:
     alike = [own for own in ranked if own.value == best.value and own.view is best.view and _same_curve(best, own)]
     units = {own: worker_unit(own.view.name(own.k)) for own in alike if own.k is not None}
     return max((own for own in units if units[own]), key=lambda own: UNITS[str(units[own])], default=best)
+
+
+def _tell_the_same(best: Candidate, other: Candidate) -> bool:
+    return _same_curve(best, other) or _are_of_one_summary(best, other) or _is_rate_of(best, other)
+
+
+def _is_rate_of(rate: Candidate, time: Candidate) -> bool:
+    """Whether a rate times a time is K times a constant: the work of each worker is fixed, or one request of each
+    client is under way, and the rate tells how that scales."""
+    kinds = [own.meaning.quantity if own.meaning else None for own in (rate, time)]
+    if kinds != [Quantity.THROUGHPUT, Quantity.SECONDS] or (rate.k, rate.long.how) != (time.k, time.long.how):
+        return False
+    if len(rate.values) != len(time.values) or (rows := rate.usable & time.usable).sum() < 3:
+        return False
+    work = rate.values[rows] * time.values[rows] / rate.workers[rows]
+    return bool(np.ptp(rate.workers[rows]) > 0 and np.all(abs(work / np.median(work) - 1) <= SAME))
 
 
 def _are_of_one_summary(one: Candidate, other: Candidate) -> bool:
@@ -471,7 +492,8 @@ def _shown(reading: Reading, way: Mapping[str, Any], options: ReadOptions, name:
     by_k = sorted(curve.samples.by_k().items())[:6]
     more = f" (and {len(reading.curves) - 1} more curves)" if len(reading.curves) > 1 else ""
     sign = "T in s" if reading.quantity is Quantity.SECONDS else "rate"
-    cells = [(str(k), f"{float(values.mean()):.4g}") for k, values in by_k]
+    means = [(k, float(values.mean())) for k, values in by_k]
+    cells = [(str(k), f"{mean:,.0f}" if mean >= 1e4 else f"{mean:.4g}") for k, mean in means]
     widths = [max(map(len, pair)) for pair in cells]
     rows = ["  ".join(pair[i].rjust(width) for pair, width in zip(cells, widths, strict=True)) for i in (0, 1)]
     head = "K".ljust(len(sign))
@@ -484,8 +506,8 @@ def _shown(reading: Reading, way: Mapping[str, Any], options: ReadOptions, name:
 
 
 def command_of(options: ReadOptions, name: str) -> str:
-    """The command line that reads a file with these options."""
-    words = ["scalecurve", "table", "-" if name == "standard input" else name]
+    """The command that was typed, or `scalecurve table`, with these options."""
+    words: list[str] = []
     plain = {
         "regime": options.regime, "quantity": options.quantity, "k-column": options.k_column,
         "value-column": options.value_column, "k-unit": options.k_unit, "k-from": options.k_from,
@@ -497,7 +519,9 @@ def command_of(options: ReadOptions, name: str) -> str:
     for option, values in (("ignore", options.ignore), ("where", options.where), ("accept", options.accept)):
         words += [word for value in values for word in (f"--{option}", value)]
     words += ["--melt"] if options.melt else []
-    return shlex.join(words)
+    place, said = "-" if name == "standard input" else shlex.quote(name), shlex.join(words)
+    typed = as_typed(f"SAME {said}") if ON_COMMAND_LINE.get() else None
+    return typed if typed is not None and place in typed.split() else f"scalecurve table {place} {said}"
 
 
 def mark_of(grid: CellGrid) -> DecimalMark:
