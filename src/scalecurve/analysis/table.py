@@ -133,11 +133,9 @@ class SpeedupTable(Result):
         if is_load(self.k_unit):
             return answer_of_load(self)
         if self.bend is None:
-            use = (
-                f"{'Efficiency holds up to' if is_load(self.k_unit) else 'Use all'} {workers_text(last.k, self.k_unit)}"
-            )
+            use, share = workers_text(last.k, self.k_unit), self._share(last.efficiency.value)
             return Answer(
-                decision=f"{use}: efficiency is {self._share(last.efficiency.value)} there{self._threshold_words()}.",
+                decision=f"Use all {use}: efficiency is {share} there{self._threshold_words()}.",
                 confidence=self._confidence(self.no_bend),
                 reason=f"The speedup is {last.speedup.value:.4g}; no measured K is past the bend ({rule_words(self)})."
                 + self._baseline_words(),
@@ -179,7 +177,8 @@ class SpeedupTable(Result):
         cores = max(own.evidence.get("foreign_cores", 0.0) for own in self.findings if own.code == "disturbed")
         others = f"other programs used {cores:.1f} cores" if cores else "other programs disturbed the runs"
         if servers := {name for own in self.findings for name in own.evidence.get("servers", ())}:
-            others = f"other programs, {and_list(sorted(servers))} of this job among them, used {cores:.1f} cores"
+            whose = "serves" if len(servers) == 1 else "serve"
+            others = f"other programs ({and_list(sorted(servers))} {whose} this job) used {cores:.1f} cores"
         listed = ", ".join(f"{row.k:,}" for row in self.rows if row.disturbed)
         rows, last = [row for row in self.rows if row.k != self.baseline_k], self.rows[-1]
         held = list(takewhile(lambda row: row.verdict in ("ok", "superlinear"), rows))
@@ -205,7 +204,8 @@ class SpeedupTable(Result):
         if bounds := [row for row in rest if row.efficiency.has_interval]:
             low, high = (f"{end or 0.0:.2g}x" for end in (bounds[-1].speedup.low, bounds[-1].speedup.high))
             return f"No bend can be named: {others}; K = {bounds[-1].k:,} gives between {low} and {high}."
-        return f"No bend can be named: {others}, at K = {listed}."
+        what = "No saturation point" if is_load(self.k_unit) else "No bend"
+        return f"{what} can be named: {others}, at K = {listed}."
 
     def _baseline_words(self) -> str:
         return "" if self.baseline_k == 1 else f" The baseline is K0 = {self.baseline_k}."
@@ -230,8 +230,7 @@ class SpeedupTable(Result):
             f"efficiency is {self._share(good.efficiency.value)} there and {self._share(bent.efficiency.value)} at "
             f"{bent.k:,}"
         )
-        up_to = "Efficiency holds up to" if is_load(self.k_unit) else "Use up to"
-        return f"{up_to} {use}: {was}{shared}{self._threshold_words()}."
+        return f"Use up to {use}: {was}{shared}{self._threshold_words()}."
 
     @staticmethod
     def _between(good: int, bent: int) -> list[int]:

@@ -2,8 +2,8 @@
 
 A launcher that does not belong to the job's library starts K copies with exit code 0, and their times look like a curve
 that does not scale.  Signs, by what is there: the probe's sizes, the size pattern, the banner of a known program, the
-MPI library that the job loads beside the one that starts it, the output K times over, and T(K) = T(1) with K times the
-CPU time.
+MPI library that the job loads beside the one that starts it, the time printed once or the output K times over, and
+T(K) = T(1) with K times the CPU time.
 """
 
 from __future__ import annotations
@@ -355,7 +355,14 @@ class SizeCheck:
         copies = copy_signs(run, self.alone, shape_of(outcome.output), self.lines_alone, strong=strong)
         if any(sign.agrees for sign in self.libraries) and len(copies) < 2:
             copies = []  # one such sign alone is what a job that does not scale, or whose ranks all print, leaves too
-        return [*self.libraries, *copies]
+        return [*self.libraries, *copies, *self._one_voice(run)]
+
+    def _one_voice(self, run: Run) -> Iterator[SizeSign]:
+        """A sign of one job: K processes print the time as often as one does; K copies would each print it."""
+        often = run.observed.get("time_matches", 0)
+        together = set(self.settings.timing.read_from) <= {"stdout", "stderr"}  # copies write over each other's files
+        if often and together and self.alone is not None and often == self.alone.observed.get("time_matches"):
+            yield SizeSign(True, False, f"{run.k} processes print their time as often as one does")
 
 
 PAIRING = "the launcher and the job's communication library do not belong together, or the job is not a parallel one"

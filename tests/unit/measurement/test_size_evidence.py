@@ -228,6 +228,18 @@ def test_without_evidence_the_study_says_so(tmp_path: Path) -> None:
     assert "size-unproven" in sweep(tmp_path, OutputLauncher(lambda k: "done"))
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_processes_that_print_one_time_are_one_job(tmp_path: Path, times: int) -> None:
+    """As PyTorch does, where rank 0 prints; copies would print it once each."""
+    job = OutputLauncher(lambda k: f"trained in {8.0 / k} s\n" * (1 if times == 1 else k))
+    world = World(FakeClock(), FakeRunner(answers={"mpirun": (127, "")}), FakeMachine(8))
+    pattern = {"timing": {"pattern": r"trained in ([\d.]+)"}}
+    settings = make_settings({**settings_for().model_dump(exclude_unset=True), **pattern})
+    study = run_sweep(settings, world, output=tmp_path / "s.json", launcher=job)
+
+    assert ("size-unproven" in {finding.code for finding in study.findings}) is (times == 2)
+
+
 def test_copies_are_the_job_where_each_brings_its_own_work(tmp_path: Path) -> None:
     """K times `sha256sum file` is weak scaling; under strong scaling it would be the same work K times."""
     copies = OutputLauncher(lambda k: "sum of file\n" * k, seconds=lambda k: 10.0, cpu=lambda k: 10.0 * k)

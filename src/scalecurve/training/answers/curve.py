@@ -14,7 +14,7 @@ from operator import attrgetter
 from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, counted_accelerators, evaluate_jobs
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, evaluate_jobs
 from scalecurve.training.inputs.request import OBJECTIVES, BatchChoice, PlanRequest, Target
 from scalecurve.training.physics.run import CriticalBatch, DataParallelCap, Goodput, Reliability, goodput, loss_law
 from scalecurve.training.search.search import (
@@ -28,7 +28,7 @@ from scalecurve.training.search.search import (
     search,
 )
 from scalecurve.units import format_count, format_seconds
-from scalecurve.words import chance_words
+from scalecurve.words import chance_words, workers_text
 
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 PAYS = 1.7  # a doubling that gives less than this is not worth its price
@@ -115,24 +115,28 @@ class Use:
 
 def best_batches(task: SearchTask, counts: Sequence[int], terms: RunTerms, largest: int) -> dict[int, BestLayouts]:
     """At each P the best layouts with the batch, in sequences up to `largest`, that does most useful work.  Where no
-    batch is charged the largest that P shares well is taken; a fixed one is taken as it is."""
-    shared = set(counts) if terms.choice.fixed else set()
-    if terms.critical is None and not terms.choice.fixed:
-        even = [(count, largest) for count in counts if largest % (count // (count & -count)) == 0]
-        shared = {one.gpus for one in search(task, even, top=terms.top) if one.layouts}
+    batch is charged the largest that is about as good as any is taken."""
+    whole = counts if terms.choice.fixed else shared_whole(task, counts, terms, largest)
     sizes = [
-        (count, size) for count in counts for size in ((largest,) if count in shared else batches_of(count, largest))
+        (count, size) for count in counts for size in ((largest,) if count in whole else batches_of(count, largest))
     ]
-    tried = [(one, terms.useful_rate(task, one)) for one in search(task, sizes, top=terms.top)]
-    most: dict[int, float] = {}
-    for one, rate in tried:
-        most[one.gpus] = max(rate, most.get(one.gpus, 0.0))
+    tried: dict[int, list[tuple[BestLayouts, float]]] = {count: [] for count in counts}
+    for one in search(task, sizes, top=terms.top):
+        tried[one.gpus].append((one, terms.useful_rate(task, one)))
     near = 1.0 + TIE if terms.critical is None else 1.0
-    chosen: dict[int, BestLayouts] = {}
-    for one, rate in tried:  # the largest batch first
-        if near * rate >= most[one.gpus]:
-            chosen.setdefault(one.gpus, one)
-    return chosen
+    most = {count: max(rate for _, rate in some) for count, some in tried.items()}
+    return {
+        count: next(one for one, rate in some if near * rate >= most[count])  # the largest batch first
+        for count, some in tried.items()
+    }
+
+
+def shared_whole(task: SearchTask, counts: Sequence[int], terms: RunTerms, largest: int) -> set[int]:
+    """The P that share the largest batch well, where nothing charges for it."""
+    if terms.critical is not None:
+        return set()
+    even = [(count, largest) for count in counts if largest % (count // (count & -count)) == 0]
+    return {one.gpus for one in search(task, even, top=terms.top) if one.layouts}
 
 
 def best_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms, largest: int | None = None) -> list[Use]:
@@ -218,7 +222,7 @@ class PlanRow(JsonRecord):
     def words(self) -> str:
         """`512 GPUs (2.29 d, 80,302 USD)`."""
         price = "" if self.run_usd is None else f", {self.run_usd:,.0f} USD"
-        counted = counted_accelerators(self.gpus, self.outcome.unit)
+        counted = workers_text(self.gpus, self.outcome.unit)
         return f"{counted} ({format_seconds(self.run_seconds or 0.0)}{price})"
 
     @property

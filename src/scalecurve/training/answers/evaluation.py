@@ -35,13 +35,14 @@ from scalecurve.training.inputs.stack import (
 )
 from scalecurve.training.inputs.transformer import Array, ModelLike, Shape, Transformer, read_model, stack_shapes
 from scalecurve.training.physics.memory import USABLE, Memory, memory, stage_memory
-from scalecurve.training.physics.run import EFFORT_TOKENS, DataParallelCap, data_parallel_cap, read_critical_batch
+from scalecurve.training.physics.run import DataParallelCap
 from scalecurve.training.physics.steptime import STEP_TERMS, step_time
 from scalecurve.units import format_count, format_memory, format_seconds, format_seconds_range
 
 LEVEL = 0.9
 UNITS = {"tpu": "TPUs", "trainium": "chips", "gaudi": "accelerators"}
 SLOPE_STEP = 0.02  # of a logarithm
+NEEDS_LESS = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
 LEFT_OUT = (
     "data loading and logging",
     "checkpoint writes and failures (see goodput)",
@@ -181,6 +182,7 @@ class StepOutcome(JsonRecord):
     mfu: float
     hfu: float
     slopes: tuple[float, ...]  # of the logarithm of the step by each of DOUBTS
+    longer: float = 1.0  # times the step that the constants give: what own runs of like jobs took over it
 
     JSON = """
         gpus layout global_batch_sequences=layout.sequences global_batch_tokens=tokens
@@ -307,11 +309,6 @@ class StepOutcome(JsonRecord):
         return {"gpus": nested.pop("gpus")} | layout | nested | parts
 
 
-def counted_accelerators(count: int, unit: str) -> str:
-    """`1 GPU`, `4,096 TPUs`."""
-    return f"{count:,} {unit if count > 1 else unit[:-1]}"
-
-
 def step_slopes(columns: JobColumns, constants: Constants, seconds: Array) -> Array:
     """Derivatives of the logarithm of each step by the DOUBTS, a row for each doubt, all in one call of the physics."""
     moves = SLOPE_STEP * np.eye(len(DOUBTS))[1:]  # by everything it is one
@@ -361,6 +358,7 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
                 mfu=mfu,
                 hfu=mfu * (4.0 / 3.0 if job.layout.recompute == "full" else 1.0),
                 slopes=tuple(map(float, slopes[:, column])),
+                longer=float(longer[column]),
             )
     return [outcomes[place] for place in range(len(jobs))]
 
@@ -426,8 +424,7 @@ def answer_of_step(outcome: StepOutcome, cap: DataParallelCap | None = None) -> 
     """Whether a layout runs, how fast, what takes most of its step beside compute, and how far its replicas reach."""
     known = f"The step is known within a factor of {math.exp(outcome.half_width):.2f} (90 %)."
     if not outcome.fits:
-        remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
-        return Answer(decision=f"It does not fit: it needs {outcome.memory_text}.", confidence=known, next=remedy)
+        return Answer(decision=f"It does not fit: it needs {outcome.memory_text}.", confidence=known, next=NEEDS_LESS)
     rate = f"{format_count(outcome.tokens_per_second)} tokens/s"
     worst = max((name for name in outcome.breakdown if name != "compute"), key=lambda name: outcome.breakdown[name])
     lost = f"{worst.capitalize()} takes {100 * outcome.breakdown[worst] / outcome.seconds:.0f} % of the step."
@@ -473,16 +470,12 @@ def evaluate_layout(
     calibration: StackCalibration | None = None,
     price: float | None = None,
     adapters: bool = False,
-    critical_batch: float | str | None = None,
-    definition: str = "double",
-    tokens: float | None = None,
 ) -> Evaluation:
     """Step time, throughput, MFU and memory of one layout, with intervals.
 
     `batch` is the global batch: "4Mi" are tokens, "512 sequences" and small numbers sequences (read_batch).  dp is
     taken from `gpus` and accumulation from `batch` where the layout leaves them out.  `price` is dollars per
-    accelerator-hour; with `adapters` low-rank adapters are trained beside frozen weights.  With a `critical_batch`
-    (tokens, a law at this many `tokens`, or a file) the cap of its replicas is stated.
+    accelerator-hour; with `adapters` low-rank adapters are trained beside frozen weights.
     """
     gpus = gpus or cluster_gpus(cluster)
     job = read_job(model, cluster, layout, batch=batch, seq=seq, stack=stack, precision=precision, gpus=gpus)
@@ -493,26 +486,15 @@ def evaluate_layout(
     findings: list[Finding] = [*job.model.notes, *job.cluster.precision_notes(job.precision)]
     capacity = job.cluster.accelerator.capacity
     held = f"needs {outcome.memory_text}"
-    remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
     if not outcome.fits:
         over = outcome.memory_bytes - capacity
         message = f"{held}: {format_memory(over)} too much"
-        findings.append(warning("does-not-fit", message, remedy=remedy, over_bytes=over))
+        findings.append(warning("does-not-fit", message, remedy=NEEDS_LESS, over_bytes=over))
     elif outcome.tight:
         message = f"{held}: above the {100 * USABLE:.0f} % that a plan counts on, the rest goes to fragmentation"
-        findings.append(warning("tight", message, remedy=remedy))
+        findings.append(warning("tight", message, remedy=NEEDS_LESS))
     findings += calibration_notes(job.stack, job.cluster, outcome.calibration)
     if job.layout.interleave > 1 and job.layout.accumulation % job.layout.pp:
         message = f"{job.layout.accumulation} micro-batches do not divide by pp {job.layout.pp}, as interleaving needs"
         findings.append(warning("ragged-interleave", message))
-    target = EFFORT_TOKENS * job.model.active_parameters if tokens is None else tokens
-    critical = read_critical_batch(
-        critical_batch, definition=definition, tokens=target, compute=6.0 * job.model.active_parameters * target,
-        seq=job.seq,
-    )  # fmt: skip
-    split = job.layout
-    stated = split.accumulation if "accumulation" in read_layout(layout) else 1
-    cap = data_parallel_cap(
-        critical, None, seq=job.seq, per_replica=split.gpus // split.dp, sequences=split.micro * stated
-    )
-    return Evaluation(outcome=outcome, findings=tuple(findings), cap=cap)
+    return Evaluation(outcome=outcome, findings=tuple(findings))

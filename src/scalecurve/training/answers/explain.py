@@ -161,8 +161,9 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
         "optimizer": f"{held} / {device.memory_rate / 1e12:.2f} TB/s",
     }
     evidence, step = outcome.calibration.evidence, outcome.step
+    like = "" if outcome.longer == 1.0 else f", x {outcome.longer:.3f} as like runs took"
     terms = [
-        ExplainedTerm(name, STEP_FORMULAS[name], numbers[name], format_seconds(seconds), evidence)
+        ExplainedTerm(name, STEP_FORMULAS[name], numbers[name] + like, format_seconds(seconds), evidence)
         for name, seconds in outcome.breakdown.items()
     ]
     spread = f"90 % interval {format_seconds_range(step.low or 0.0, step.high or 0.0, ' to ')}"

@@ -18,7 +18,7 @@ from typing import Any
 from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator, accelerator_in
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, counted_accelerators
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob
 from scalecurve.training.answers.measured_layouts import Impossible, Unread, row_layouts, shards_weights, splits_model
 from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
@@ -42,6 +42,7 @@ from scalecurve.training.inputs.transformer import (
     without_punctuation,
 )
 from scalecurve.training.inputs.written_network import network_rate
+from scalecurve.words import workers_text
 
 GIB = 2.0**30
 SIZE_COLUMNS = {
@@ -102,7 +103,7 @@ class NextRun(JsonRecord):
     @property
     def sentence(self) -> str:
         """`time 20 steps on 64 GPUs ($3) and give them (--measured runs.csv): a factor of 1.35 becomes 1.15`."""
-        counted = counted_accelerators(self.outcome.gpus, self.outcome.unit)
+        counted = workers_text(self.outcome.gpus, self.outcome.unit)
         price = "" if self.usd is None else f" (${self.usd:,.0f})" if self.usd >= 1.0 else " (under $1)"
         return (
             f"time {TIMED_STEPS} steps on {counted}{price} and give them (--measured runs.csv): "

@@ -42,14 +42,12 @@ from scalecurve.training.answers.evaluation import (
     Evaluation,
     StepOutcome,
     calibration_notes,
-    counted_accelerators,
     evaluate_layout,
 )
 from scalecurve.training.inputs.cluster import Cluster, ClusterLike, read_cluster
-from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.layout import Layout, read_layout
 from scalecurve.training.inputs.request import (
     BatchChoice,
-    GlobalBatch,
     PlanRequest,
     Target,
     read_batch_choice,
@@ -80,7 +78,7 @@ from scalecurve.training.search.search import (
     smallest_replica,
 )
 from scalecurve.units import WorkersLike, format_count, format_interval, format_memory, format_seconds, seconds_alike
-from scalecurve.words import beside
+from scalecurve.words import beside, workers_text
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
@@ -168,11 +166,6 @@ class Plan(Result):
         source next_run left_out findings"""
 
     @property
-    def batch(self) -> GlobalBatch:
-        """The largest batch, as whole sequences."""
-        return self.batch_choice.largest
-
-    @property
     def cap(self) -> DataParallelCap | None:
         """The cap that comes first."""
         return min(self.caps.values(), key=lambda cap: cap.accelerators, default=None)
@@ -244,7 +237,7 @@ class Plan(Result):
             return f"Use {row.gpus:,} {unit}: {spent(row)}, {self.chosen.short}."
         if 2 * row.idle >= row.gpus:
             used = replace(row, gpus=row.outcome.gpus)  # the price of those that work
-            return f"Use {counted_accelerators(used.gpus, unit)}: {spent(used)}; of {row.gpus:,} the others stay idle."
+            return f"Use {workers_text(used.gpus, unit)}: {spent(used)}; of {row.gpus:,} the others stay idle."
         start = f"{'Use ' if len(self.rows) > 1 else ''}{row.gpus:,} {unit}: {spent(row)}"
         if len(self.rows) == 1 and row.doubling is not None and row.doubling < PAYS:
             half = format_seconds(row.run_seconds * row.doubling)
@@ -671,13 +664,19 @@ def one_layout(request: PlanRequest, calibration: StackCalibration | None) -> Ev
     if len(counts) > 1:
         hint = command_of(request, gpus=counts[-1])
         raise InputError(Fault("one layout is evaluated at one P", "gpus", str(request.gpus), hint))
-    return evaluate_layout(
-        request.model, request.cluster, request.layout or {}, batch=request.global_batch, seq=request.seq,
+    layout, batch = request.layout or {}, request.global_batch
+    evaluation = evaluate_layout(
+        request.model, request.cluster, layout, batch=str(batch).partition("fixed:")[2] or batch, seq=request.seq,
         stack=request.stack, precision=request.precision, gpus=counts[0] if counts else None,
         calibration=calibration, price=request.price, adapters=request.adapters,
-        critical_batch=request.critical_batch, definition=request.definition or "double",
-        tokens=None if request.tokens is None else read_target(request.tokens, request.seq or 1).tokens,
     )  # fmt: skip
+    job = evaluation.outcome.job
+    split, critical = job.layout, read_terms(request, job.model, job.seq).critical
+    stated = split.accumulation if "accumulation" in read_layout(layout) else 1
+    cap = data_parallel_cap(
+        critical, None, seq=job.seq, per_replica=split.gpus // split.dp, sequences=split.micro * stated
+    )
+    return replace(evaluation, cap=cap)
 
 
 def command_of(request: PlanRequest, **changes: object) -> str:
@@ -869,8 +868,8 @@ def _nothing_fits(task: SearchTask, uses: Sequence[Use], sequences: int, request
         return InputError(Fault(message, "batch", f"{sequences * task.seq}", hint))
     needed, gpus = min(least)
     most = max(use.gpus for use in uses)
-    powers = range(LARGEST_P.bit_length())
-    larger = {count << power for count in (1, most) for power in powers if most < count << power <= LARGEST_P}
+    larger = {most << power for power in range(1, (LARGEST_P // most).bit_length())}
+    larger |= {1 << power for power in range(most.bit_length(), LARGEST_P.bit_length())}
     sizes = [(count, sequences) for count in sorted(larger)]
     enough = next((best.gpus for best in search(task, sizes) if best.layouts), None)
     hint = f"it fits on no count up to {LARGEST_P:,}"

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import JsonRecord
+from scalecurve.document import JsonRecord, as_typed
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.files import read_text
@@ -214,8 +214,8 @@ def critical_batch_by_law(name: str, variables: Mapping[str, float | None]) -> C
     kind = law["variable"]
     variable = variables[kind]
     if variable is None:
-        hint = {"tokens": "--tokens", "loss": "--loss", "compute": "--tokens"}[kind]
-        raise InputError(Fault(f"the {name} law needs the run's {kind}", value=name, remedy=f"give {hint}"))
+        hint = as_typed(f"give it: `SAME {'--loss 2.0' if kind == 'loss' else '--tokens 1T'}`")
+        raise InputError(Fault(f"the {name} law needs the run's {kind}", value=name, remedy=hint))
     if not (math.isfinite(variable) and variable > 0):
         raise InputError(Fault(f"the {name} law needs a {kind} above 0", kind, f"{variable:g}"))
     share = OVERHEAD if law["definition"] == "overhead" else 1.0

@@ -226,7 +226,7 @@ def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
     each = columns[1][:, None] / (columns[6][:, None] * micros)
     row, which = np.nonzero((np.mod(each, 1.0) == 0) & ((columns[4][:, None] == 1) | (micros == 1) | (not short)))
     pp, steps = columns[3][row, None], each[row, which, None]
-    dual = (pp > 1) & (np.mod(pp, 2) == 0) & task.stack.dualpipe
+    dual = task.stack.dualpipe & (pp > 1) & (np.mod(pp, 2) == 0)
     places = pp * chunks
     chunked = (pp > 1) & ~dual & (np.mod(steps, pp) == 0) & (places <= layers)
     chunked &= np.mod(-layers, places) <= np.minimum(3.0, places / 4.0)

@@ -13,6 +13,7 @@ from scalecurve.cli.main import run
 from scalecurve.errors import InputError
 from scalecurve.training import evaluate_layout
 from scalecurve.training.answers.evaluation import calibration_notes, evaluate_jobs
+from scalecurve.training.answers.explain import explain
 from scalecurve.training.answers.measured import MeasuredStep, anchored, calibrate, mfu_of_study
 from scalecurve.training.answers.measurements import next_run
 from scalecurve.training.answers.score import score
@@ -136,3 +137,18 @@ def test_a_table_of_a_training_study_has_the_mfu(column: str, tmp_path) -> None:
         study = sc.load(path)
         use = mfu_of_study(study, {row.k: row.mean.value for row in sc.tabulate(study).rows})
         assert use == ({8: pytest.approx(0.574, abs=0.005), 16: pytest.approx(0.574, abs=0.005)} if known else None)
+
+
+def test_a_run_tells_most_of_jobs_like_it():
+    """The same layout comes out near the run and narrow; one with other tensor ranks and micro-batches less so."""
+    here = {"model": "llama3-70b", "cluster": "h100-ib400", "stack": "megatron-core"}
+    row = {"tp": 8, "pp": 4, "micro_batch": 1, "gpus": 256, "global_batch": 1024, "seq": 4096, "step_seconds": 19.5}
+    known = calibrate([row], **here)
+    same, other = (
+        evaluate_layout(**here, layout=layout, batch="1024 sequences", seq=4096, gpus=256, calibration=known).outcome
+        for layout in ("tp=8,pp=4,micro=1", "tp=2,pp=8,micro=4")
+    )
+    assert same.seconds == pytest.approx(19.5, rel=0.03)
+    assert same.half_width < 0.8 * other.half_width
+    assert abs(math.log(same.longer)) > abs(math.log(other.longer))
+    assert any("as like runs took" in part.numbers for part in explain(same).parts)

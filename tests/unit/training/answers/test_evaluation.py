@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scalecurve.errors import InputError
 from scalecurve.training import evaluate_layout
 from scalecurve.training.answers.measured import calibrate
+from scalecurve.training.answers.plan import plan
 from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.request import PlanRequest
 
 
 def evaluate(**changes):
@@ -238,13 +240,16 @@ def test_wide_experts_lose_less_in_grouped_products():
     assert compute(16384, 2) < 0.9 * compute(4096, 8)
 
 
-def test_a_stated_layout_has_its_cap_by_the_formula():
-    result = evaluate_layout("llama3-8b", "h100-ib400", "tp=2,micro=2", gpus=256, batch="4Mi", seq=8192,
-                             critical_batch="1Mi", stack="megatron-core")  # fmt: skip
-    assert result.cap is not None
+@pytest.mark.parametrize("batch", ["4Mi", "fixed:4Mi"])
+def test_a_stated_layout_has_its_cap_by_the_formula(batch):
+    asked = {"model": "llama3-8b", "cluster": "h100-ib400", "layout": "tp=2,micro=2", "gpus": 256, "seq": 8192}
+    result = plan(PlanRequest(**asked, global_batch=batch, critical_batch="1Mi", stack="megatron-core"))
+    assert result.outcome.tokens == 2**22
     assert result.cap.replicas == 2**20 // (2 * 8192)
     assert result.cap.accelerators == 2 * result.cap.replicas
     assert result.cap.sentence in "\n".join(result.answer.lines())
+    by_loss = plan(PlanRequest(**asked, global_batch=batch, critical_batch="kaplan", loss=2.0))
+    assert by_loss.cap.limited_by == "the critical batch"
 
 
 def test_the_first_line_of_a_layout_is_its_speed_or_what_it_lacks():

@@ -285,7 +285,7 @@ def test_every_layout_that_a_plan_prints_is_evaluated_as_the_plan_did():
 
 def test_a_batch_that_is_not_given_is_the_usual_one_and_said():
     plan = plan_training("llama3-8b", "h100-ib400", gpus=[64, 4096], seq=8192)
-    assert plan.batch.tokens == 2**22
+    assert plan.batch_choice.largest.tokens == 2**22
     assert [note.code for note in plan.findings if note.code == "usual-batch"]
     for gpus in (96, 1000):  # 512 sequences are shared badly: fewer are taken, and no accelerator stays idle
         [row] = plan_training("llama3-8b", "h100-ib400", gpus=gpus, seq=8192).rows
@@ -525,7 +525,7 @@ def test_a_batch_means_the_same_in_every_verb():
     assert batch_sequences(65536, 8192) == 8
     plan = plan_training("llama3-8b", "h100", gpus=8, batch="8 sequences", seq=8192)
     layout = plan.rows[0].outcome.layout
-    assert plan.batch.tokens == 65536
+    assert plan.batch_choice.largest.tokens == 65536
     alone = evaluate_layout("llama3-8b", "h100", layout, batch="64Ki tokens", seq=8192, stack="megatron-core")
     assert alone.outcome.tokens == 65536
     with pytest.raises(InputError, match="'20000 sequences' or '20000 tokens'"):
