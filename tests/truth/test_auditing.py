@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from scalecurve.auditing.audit import audit
+from scalecurve.auditing.claim import Claim
 from scalecurve.auditing.gate import check
 from scalecurve.auditing.history import append_entry, history
 from scalecurve.auditing.losses import LogMeans, Shifts, losses_of
@@ -208,3 +209,22 @@ def test_code_that_became_faster_at_some_k_has_lost_nothing_at_the_others(
     )
 
     assert np.mean((tests.estimate > tests.limit).any(axis=-1)) < 0.03
+
+
+@pytest.mark.parametrize(("clusters", "told"), [(1, False), (2, True)])
+def test_points_of_several_clusters_are_told_from_those_of_one(clusters: int, told: bool) -> None:
+    points = [{"k": k, "seconds": 100 / k + 3} for k in (1, 2, 4, 8)]
+    result = audit({"points": points, "environment": {"clusters": clusters}})
+
+    assert any("clusters" in finding.message for finding in result.violations) is told
+
+
+def test_speedups_of_a_table_are_plain_or_relative_whichever_leaves_no_miracle() -> None:
+    """S(8) = 7.8 beside K0 = 4: as S(K0) = 1 it would be E = 3.9, so that it is S(K0) = 4 and E = 7.8/8."""
+    plain = Claim.model_validate({"points": [{"k": 4, "efficiency": 1.0}, {"k": 8, "speedup": 7.8}]})
+    relative = Claim.model_validate({"points": [{"k": 4, "efficiency": 1.0}, {"k": 8, "speedup": 1.9}]})
+
+    assert [plain.efficiency_of(plain.points[1]), relative.efficiency_of(relative.points[1])] == pytest.approx(
+        [7.8 / 8, 1.9 * 4 / 8]
+    )
+    assert Claim.model_validate({"points": [{"k": 4, "speedup": 3.7}, {"k": 8, "speedup": 7.0}]}).baseline_k == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -395,3 +396,30 @@ def test_an_idle_replica_takes_some_time() -> None:
     for wrong in ({"service": 0.0}, {"slo": 0.0}, {"slo_share": 1.0}, {"slo_share": 0.0}):
         with pytest.raises(InputError, match="positive times"):
             replicas_needed(**{"rate": 10.0, "service": 0.1, "slo": 1.0, "slo_share": 0.99} | wrong)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.99])
+def test_the_fewest_servers_are_those_of_a_count_from_the_least(share: float) -> None:
+    limits = [-math.log1p(-share) * factor for factor in (1.01, 1.1, 1.5)]  # of a service that takes 1 s
+    for rate, limit in itertools.product((0.3, 4, 17, 60, 333), limits):
+        every = itertools.count(math.floor(rate) + 1)
+        least = next(c for c in every if (queueing.mmc_response_tail(limit, rate, 1.0, c) or 0.0) <= 1 - share)
+        assert queueing.servers_for(limit, share, rate, 1.0) == least
+
+
+def test_the_expected_largest_of_two_normal_draws() -> None:
+    """1/sqrt(pi) in closed form; Blom's formula is within 5 %, and one draw has mean 0."""
+    assert expected_largest(np.array([1.0, 2.0])) == pytest.approx([0.0, 1 / math.sqrt(math.pi)], rel=0.05)
+
+
+def test_the_first_k_below_may_be_two() -> None:
+    """T(K)/T(1) = 1 + (K - 1): E(2) = 1/2 under fixed work of a worker, E(1) = 1."""
+    law_of_two = law("linear-cost")
+    first = next(k for k in range(1, 10) if law_of_two.efficiency(k, coherency=1.0) < 0.6)
+    [answer] = [
+        one
+        for one in law_table("linear-cost", None, coherency=1.0, below=0.6).cases[0].answers
+        if "first_k" in one.name
+    ]
+
+    assert answer.value == first == 2

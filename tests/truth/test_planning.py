@@ -11,6 +11,7 @@ import pytest
 import scalecurve as sc
 from scalecurve.errors import InputError
 from scalecurve.estimate import Estimate
+from scalecurve.fitting.solution import solve_laws
 from scalecurve.planning.cost import cost
 from scalecurve.planning.cost_rows import PricedRow, allowed_seconds, chance_by, mark_front
 from scalecurve.planning.curve import CurvePoint, Repeats, TimeCurve, TimeSource
@@ -331,3 +332,21 @@ def test_packing_is_advised_from_a_tenth_of_the_time_on_and_energy_is_printed_as
     power = Tariff(per_hour=1, energy=Energy(watts=500))
     text = str(cost(TimeCurve(name="job", points=(point(seconds=Estimate(3600.0)),), baseline_k=4), power))
     assert " 2 " in next(line for line in text.splitlines() if line.lstrip().startswith("4 "))  # 4 x 0.5 kW x 1 h
+
+
+def test_two_laws_are_told_apart_by_their_gap_over_noise_and_doubt_at_the_last_measured_k() -> None:
+    """The gap of the fitted curves in standard errors, from the fits themselves."""
+    noise = np.random.default_rng(3)
+    times = {k: (100 * (0.05 + 0.95 / k) * np.exp(0.02 * noise.standard_normal(5))).tolist() for k in (1, 2, 4, 8, 16)}
+    study = Study.from_samples(times, regime="strong")
+    solved = solve_laws(study, ("amdahl", "logcomm"))
+    first, second = (solved.by_law[name] for name in ("amdahl", "logcomm"))
+    at = np.array([16.0])
+    doubts = [
+        np.diff(np.percentile(law.log_times(at, solved.draws[name])[:, 0], [16, 84]))[0] / 2
+        for name, law in (("amdahl", first), ("logcomm", second))
+    ]
+    gap = abs(first.log_time(at)[0] - second.log_time(at)[0])
+    error = np.sqrt(max(first.scale, second.scale) ** 2 + sum(doubt**2 for doubt in doubts))
+
+    assert next_runs(study, separate=("amdahl", "logcomm")).before == pytest.approx(gap / error)

@@ -205,10 +205,12 @@ def _is_constant(rows: list[Row]) -> bool:
 def _turned(point: ClaimPoint, column: str) -> FigureRange | None:
     """S divided by T (or times the rate): constant where times and rates are swapped."""
     own, seconds, rate = (figure(point, name) for name in (column, "seconds", "rate"))
-    if own is None or (seconds is None and rate is None):
+    if own is None:
         return None
     scaled = own.times(float(point.k)) if column == "efficiency" else own
-    return scaled.times(rate) if seconds is None and rate is not None else scaled.over(seconds or 1.0)
+    if seconds is not None:
+        return scaled.over(seconds)
+    return None if rate is None else scaled.times(rate)
 
 
 @rule

@@ -40,7 +40,8 @@ PERCENT_HEADER = 0.01
 AVERAGED = r"^(?:geo(?:metric)?[ _-]?)?(?:mean|average|avg\.?)[ _-]?"
 EXTRAPOLATED = re.compile(r"\b(extrapolat|project|predict|estimat)ed\b", re.IGNORECASE)
 PRINTED = {"seconds", "rate", "rate_per_worker", "speedup", "efficiency"}
-TEXTS = {"target", "machine", "precision"}
+TEXTS = {"target", "machine"}
+NUMBER_FORMAT = re.compile(r"(fp|bf|tf|int|float)[\s_-]?\d|double|single|half|mixed|\bamp\b", re.IGNORECASE)
 ENDS = {Statistic.DEVIATION: "std", Statistic.MINIMUM: "least", Statistic.MAXIMUM: "most"}
 MEASURED = {
     Quantity.SECONDS: "seconds",
@@ -57,7 +58,7 @@ COLUMNS = {
     "iterations": r"(steps|iterations|iters|epochs)(_(to|until|till)_.*)?",
     "target": r"target|accuracy_target",
     "machine": r"machine|cluster|host_type|system|hardware",
-    "precision": r"(data_?|d)type|(numerical_|number_)?(precision|format)",
+    "precision": r"(data_?|d)type|(numerical_)?precision",
     "threads": r"threads(_per_(rank|worker|process))?|omp_num_threads",
     "extrapolated": r"extrapolated|projected|predicted",
 }
@@ -192,7 +193,8 @@ def _meaning(header: str, of_values: float) -> tuple[str, float] | None:
     bare += unit if unit.startswith("per_") else ""
     ratio, head = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE)), parse_header(header)
     name = next((own for own, pattern in COLUMNS.items() if re.fullmatch(pattern, bare.rstrip("_"))), ratio)
-    if name is None and head.statistic in ENDS and not head.says("rate"):
+    about_time = {*head.base} <= WORDS["time"] and not (head.other_unit or head.unknown_unit)
+    if name is None and head.statistic in ENDS and about_time:
         name = ENDS[head.statistic]
     elif name is None and head.unit is None and head.words and {*head.words} <= WORDS["work"] | SIZE_FILLERS:
         name = "work"
@@ -213,7 +215,9 @@ def _row_values(
     values["extrapolated"] = any(EXTRAPOLATED.search(cell) for cell in row)
     for name, (place, factor) in columns.items():
         cell = row[place]
-        if name in TEXTS:
+        if name == "precision":  # not that of a classifier
+            values[name] = cell if NUMBER_FORMAT.search(cell) else None
+        elif name in TEXTS:
             values[name] = cell or None
         elif name == "extrapolated":
             values[name] |= cell.lower() in ("1", "yes", "true", "x")

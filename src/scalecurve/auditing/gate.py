@@ -21,7 +21,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.merging import differences, mixed_finding, require_sameness
@@ -47,6 +47,9 @@ from scalecurve.study import Study
 from scalecurve.study.file import save
 from scalecurve.units import WorkersLike, as_workers, parse_share
 from scalecurve.words import beside, short_name, unit_words
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 FALSE_ALARM = 0.01
 DRIFT_ALARM = 0.0005  # per check; thirty checks in a row alarm falsely in less than 1 %
@@ -183,24 +186,23 @@ class Gate(Result):
 
     def junit(self) -> str:
         """The checks as a JUnit test suite."""
-        from xml.sax.saxutils import escape, quoteattr
+        from xml.etree import ElementTree
 
-        cases = []
+        failed, skipped = (sum(check.passed is passed for check in self.checks) for passed in (False, None))
+        suite = ElementTree.Element("testsuite", name=self.name, tests=str(len(self.checks) or 1), failures=str(failed))
+        suite.set("skipped", str(skipped if self.checks else 1))
         for check in self.checks:
-            failure = f"<failure message={quoteattr(str(check))}/>"
-            body = {True: "", False: failure, None: "<skipped/>"}[check.passed]
-            output = f"<system-out>{escape(str(check))}</system-out>"
-            kind = f'classname="scalecurve.{check.to_dict()["kind"]}"'
-            cases.append(f'  <testcase {kind} name="K={check.k}">{body}{output}</testcase>')
-        if not cases:
-            output = f"<system-out>{escape(self.line)}</system-out>"
-            name = quoteattr(self.name)
-            cases.append(f'  <testcase classname="scalecurve.baseline" name={name}><skipped/>{output}</testcase>')
-        failures = sum(check.passed is False for check in self.checks)
-        skipped = sum(check.passed is None for check in self.checks) if self.checks else 1
-        counts = f'tests="{len(cases)}" failures="{failures}" skipped="{skipped}"'
-        head = f"<testsuite name={quoteattr(self.name)} {counts}>"
-        return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join([head, *cases, "</testsuite>"]) + "\n"
+            case = ElementTree.SubElement(suite, "testcase", classname=f"scalecurve.{check.kind}", name=f"K={check.k}")
+            if check.passed is False:
+                ElementTree.SubElement(case, "failure", message=str(check))
+            elif check.passed is None:
+                ElementTree.SubElement(case, "skipped")
+            ElementTree.SubElement(case, "system-out").text = str(check)
+        if not self.checks:
+            case = ElementTree.SubElement(suite, "testcase", classname="scalecurve.baseline", name=self.name)
+            ElementTree.SubElement(case, "skipped")
+            ElementTree.SubElement(case, "system-out").text = self.line
+        return xml_text(suite)
 
     def annotations(self) -> tuple[str, ...]:
         """The failed checks and the findings as workflow commands of GitHub, which shows them beside the change."""
@@ -365,13 +367,20 @@ def first_check(study: StudyLike, baseline: str | Path, *, min_efficiency: Seque
 
 def junit_of_error(problem: ScalecurveError) -> str:
     """A JUnit test suite that says why nothing could be checked."""
-    from xml.sax.saxutils import quoteattr
+    from xml.etree import ElementTree
 
-    case = (
-        f'  <testcase classname="scalecurve.check" name="study"><error message={quoteattr(str(problem))}/></testcase>'
-    )
-    head = '<testsuite name="scalecurve" tests="1" failures="0" errors="1" skipped="0">'
-    return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, case, "</testsuite>", ""])
+    suite = ElementTree.Element("testsuite", name="scalecurve", tests="1", failures="0", errors="1", skipped="0")
+    case = ElementTree.SubElement(suite, "testcase", classname="scalecurve.check", name="study")
+    ElementTree.SubElement(case, "error", message=str(problem))
+    return xml_text(suite)
+
+
+def xml_text(suite: Element) -> str:
+    """The file of an element and all inside it."""
+    from xml.etree import ElementTree
+
+    ElementTree.indent(suite)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
 
 
 def parse_floors(items: Sequence[str]) -> dict[int, float]:

@@ -22,14 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.analysis.curve import conversion_of
+from scalecurve.analysis.curve import Conversion, conversion_of
 from scalecurve.analysis.sessions import LEAST_SESSIONS, SessionShift, shift_of_history
 from scalecurve.analysis.table import tabulate
 from scalecurve.document import Answer, Block, Cell, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.files import read_text
 from scalecurve.findings import Finding, info
-from scalecurve.study import Study
+from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.run import FloatArray
 
 VERSION = 1
@@ -248,14 +248,13 @@ def read_entries(path: str | Path, *, name: str | None = None) -> tuple[HistoryE
 
 def _entry(data: dict[str, Any]) -> HistoryEntry:
     """One line as an entry: rates become times per unit of work."""
-    quantity, regime = data["quantity"], data.get("regime", "strong")
-    power = float((regime == "weak") - (quantity == "throughput_per_worker"))
+    conversion = Conversion(Quantity(data["quantity"]), Regime(data.get("regime", "strong")))
     points = []
     for row in data["rows"]:
         k, mean = int(row["k"]), float(row["mean"])
         if not (k >= 1 and 0 < mean < math.inf):
             raise ValueError("not a worker count or not a time")
-        time = mean if quantity == "seconds" else k**power / mean
+        time = conversion.time(float(k), mean)
         std = None if row.get("std") is None else float(row["std"]) / mean * time
         points.append(HistoryPoint(k=k, n=int(row["n"]), time=time, std=std, efficiency=float(row["efficiency"])))
     return HistoryEntry(

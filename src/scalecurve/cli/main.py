@@ -214,7 +214,7 @@ VALUES = {  # what an option can be offered with, unless it stands in quotes: ot
     "series|k-column|value-column": "(?!)",
     "work-per-job|deadline|budget": r"\d[\w.]*",
 }
-LIMITS = ("--deadline", "--budget")  # said again with another value; others that were typed are no way out
+LIMITS = ("--deadline", "--budget")  # offered with another value than the one that was typed
 WAY_OUT = re.compile("|".join(rf"--(?:{options}) (?:'[^']+'|(?:{value})\b)" for options, value in VALUES.items()))
 
 
@@ -224,7 +224,7 @@ def ways_out(arguments: list[str], message: str) -> list[str]:
     if "\n    scalecurve " in message:
         return []
     pairs = (way[0].split(" ", 1) for way in WAY_OUT.finditer(message))
-    offered = dict.fromkeys((option, value) for option, value in pairs if option in LIMITS or option not in arguments)
+    offered = dict.fromkeys((option, value) for option, value in pairs if option not in arguments or option in LIMITS)
     known = load_command(arguments[0]).params if arguments and arguments[0] in COMMANDS else ()
     if not {option for option, _ in offered} <= {name for parameter in known for name in parameter.opts}:
         return []

@@ -268,8 +268,6 @@ def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
     *before, last_word = re.split(r"[\s_]+", text)
     if before and len(last_word) > 1 and pattern("headers.other_units").fullmatch(last_word):
         return text, None, last_word
-    if (unit := _rate_among(before, last_word)) is not None:
-        return text, unit, None
     is_price = slash and pattern("headers.no_rate").match(text.lower())
     return text, None, "%" if text.endswith("%") else text if is_price else None
 
@@ -284,15 +282,6 @@ def _unit_in_brackets(text: str, left: str, inside: str) -> tuple[str, ValueColu
     if (unit := unit_of(left)) is not None and unit.quantity is not Quantity.SECONDS:
         return text, unit, None
     return f"{left} {inside}", None, None
-
-
-def _rate_among(before: Sequence[str], last_word: str) -> ValueColumn | None:
-    """The rate in the last word, or before a word for the whole: run1 samples/s, images_per_sec_global."""
-    if before and "/" in last_word:
-        return unit_of(last_word)
-    is_said = len(before) > 1 and last_word.lower() in WORDS["whole"] | {*_STATISTIC_OF}
-    unit = unit_of("_".join(before)) if is_said else None
-    return unit if unit is not None and unit.quantity is not Quantity.SECONDS else None
 
 
 def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:

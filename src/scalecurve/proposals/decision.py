@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from scalecurve.document import JsonRecord
 from scalecurve.errors import ScalecurveError
@@ -21,7 +23,7 @@ MOST_NAMED = 3
 FURTHEST = 4  # a forecast is defensible to four times the largest measured K
 FAR_OFF = 0.1  # a claim this much above the evidence is worth a sentence
 WIDEST = 16.0  # beyond sixteen times its stated value an input is not tried
-COARSE, FINE = 8, 14
+COARSE, FINE = 8, 1 << 14
 SHOWN = 2
 
 
@@ -409,20 +411,18 @@ def changed(proposal: Proposal, path: str, factor: float) -> Proposal | None:
 
 def _turn(proposal: Proposal, path: str, now: ProposalVerdict, sign: int) -> tuple[float, ProposalVerdict] | None:
     """The factor at which the verdict changes, and to what: a coarse walk outwards, then halving."""
-    agreed, differs = 0.0, None
-    for i in range(1, COARSE + 1):
-        step = sign * math.log(WIDEST) * (i / COARSE) ** 2  # small steps first: an input may end nearby
-        if _verdict_with(proposal, path, step) not in (now, None):
-            differs = step
-            break
-        agreed = step
+    furthest = sign * math.log(WIDEST)
+    walk = [furthest * (i / COARSE) ** 2 for i in range(COARSE + 1)]  # small steps first: an input may end nearby
+
+    def turned(step: float) -> bool:
+        return _verdict_with(proposal, path, step) not in (now, None)
+
+    agreed, differs = next((pair for pair in pairwise(walk) if turned(pair[1])), (0.0, None))
     if differs is None:
         return None
-    for _ in range(FINE):
-        middle = (agreed + differs) / 2.0
-        same = _verdict_with(proposal, path, middle) in (now, None)
-        agreed, differs = (middle, differs) if same else (agreed, middle)
-    return math.exp(differs), _verdict_with(proposal, path, differs) or now
+    between = [agreed + (differs - agreed) * i / FINE for i in range(FINE + 1)]
+    step = between[bisect_left(between, True, lo=1, hi=FINE, key=turned)]
+    return math.exp(step), _verdict_with(proposal, path, step) or now
 
 
 def _verdict_with(proposal: Proposal, path: str, step: float) -> ProposalVerdict | None:

@@ -115,7 +115,7 @@ def test_commands_for_one_curve_name_the_choice(tmp_path: Path, capsys: pytest.C
     (tmp_path / "set.csv").write_bytes(sc.export(SET, "csv"))
 
     assert run(["next", str(tmp_path / "set.csv"), "--regime", "strong"]) == 2
-    assert "good, bad; choose one: --series good" in capsys.readouterr().err
+    assert "good, bad; choose one: --series 'good'" in capsys.readouterr().err
     assert run(["compare", str(tmp_path / "set.csv"), "--regime", "strong"]) == 0
     assert "bad over good" in capsys.readouterr().out
 

@@ -191,6 +191,8 @@ def test_another_precision_at_another_k_is_another_job(tmp_path: Path) -> None:
 
     assert answer is not None
     assert answer.decision == "Do not believe it: the precision differs: fp32 at K = 1, fp16 at K = 4."
+    scores = said("gpus,precision,recall,time (s)\n1,0.91,0.8,800\n2,0.92,0.8,410\n4,0.9,0.8,220\n", tmp_path)
+    assert "baseline-differs" not in codes(scores)
 
 
 def test_the_shortest_and_the_longest_run_are_a_spread(tmp_path: Path) -> None:
@@ -200,6 +202,16 @@ def test_the_shortest_and_the_longest_run_are_a_spread(tmp_path: Path) -> None:
     assert "spread-missing" not in codes(result)
     assert result.answer is not None
     assert "runs differ by 97 % at K = 64" in result.answer.decision
+
+
+@pytest.mark.parametrize("head", ["max memory (GB)", "max load", "max (MB)", "std energy"])
+def test_the_largest_of_something_else_is_no_spread(tmp_path: Path, head: str) -> None:
+    (tmp_path / "table.csv").write_text(f"ranks,time (s),min time (s),{head}\n1,50,49,900\n8,7,6,100\n")
+
+    claim = load_claim(tmp_path / "table.csv")
+
+    assert isinstance(claim, Claim)
+    assert all(point.spread is None for point in claim.points)
 
 
 def test_slower_with_more_workers_is_said_although_nobody_can_check_it(tmp_path: Path) -> None:

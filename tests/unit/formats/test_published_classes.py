@@ -48,6 +48,10 @@ TITLES = "".join(
     f"### Config: jobs=20, concurrency={k}\n\n| N | time (s) |\n|---|---|\n| 100 | {t} |\n\n"
     for k, t in ((1, 1.5), (2, 0.8))
 )
+WITH_RANGE = "".join(
+    f"  {k}   threads:  Avg: {t}us  Range: [{t - 0.1:.1f}us, {t + 0.1:.1f}us]\n"
+    for k, t in ((1, 8.0), (2, 4.5), (4, 2.5))
+)
 FAR_APART = "Blocks,Threads,time (ms)\n1,1,246\n1,128,11\n512,128,3\n256,256,2.9\n"
 NUMBERED = "name_it,threads,time (s)\n1,8,3.5\n2,8,3.7\n3,8,1.2\n"
 
@@ -78,6 +82,7 @@ def read(folder: Path, name: str, text: str) -> dict[int, float]:
         ("failed.txt", NOTHING_FAILED, {1: 17.2, 2: 9.1}),
         ("t.csv", T_COUNTS, {1: 0.442, 2: 0.223, 4: 0.121}),
         ("titles.md", TITLES, {1: 1.5, 2: 0.8}),
+        ("range.txt", WITH_RANGE, {1: 8e-6, 2: 4.5e-6, 4: 2.5e-6}),
         ("ratio.csv", BY_RATIO, {1: 5.06, 2: 2.5, 4: 1.4}),
         (
             "writers.json",
@@ -106,14 +111,6 @@ def test_one_count_with_two_remarks_is_never_pooled(tmp_path: Path) -> None:
     with pytest.raises(sc.InputError, match="split in several ways") as refusal:
         read(tmp_path, "runs.csv", text)
     assert "--accept" not in str(refusal.value)
-
-
-def test_a_count_with_a_remark_is_asked_about_and_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text('clients,tps\n1,10\n4,29\n"8, with admission control",14\n')
-    with pytest.raises(sc.InputError, match="--accept count-with-remark"):
-        sc.load(path)
-    assert sc.load(path, accept="count-with-remark").samples.distinct_k.tolist() == [1, 4]
 
 
 def test_times_of_years_are_asked_for_their_unit(tmp_path: Path) -> None:

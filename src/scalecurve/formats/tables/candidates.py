@@ -46,8 +46,8 @@ from scalecurve.study.run import FloatArray, IntArray
 
 HEADER = "(header)"  # what --k-column says where K stands in the header row
 EMPTY = "(empty)"
-MOST_K, MOST_VALUES, MOST_COLUMNS = 8, 12, 400
 NEARLY_SAME = 1.15  # by how much repeats in columns without a name may differ
+MOST_K, MOST_VALUES, MOST_COLUMNS = 8, 12, 400
 
 
 @dataclass(frozen=True, eq=False)

@@ -238,7 +238,7 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
             return Numbers(plain, ~np.isfinite(plain))
     except (ValueError, TypeError):
         pass
-    return _of_one_shape(cells, mark) or _with_units(cells) or _of_any_shape(cells, mark, clock)
+    return _of_any_shape(cells, mark, clock)
 
 
 def _of_any_shape(cells: Sequence[str], mark: DecimalMark, clock: float | None) -> Numbers:
@@ -284,59 +284,6 @@ def _in_one_unit(parsed: Sequence[CellValue | None]) -> tuple[FloatArray, ValueC
             values[i] *= scales[str(kind[1])][0] if kind else 1.0
         return values, ValueColumn(Quantity.THROUGHPUT, unit=next(iter(scales.values()))[1]), None
     return values, first, next(i for i, kind in kinds.items() if kind != present[0])
-
-
-def _of_one_shape(cells: Sequence[str], mark: DecimalMark) -> Numbers | None:
-    """A column of grouped numerals, clock times or `mean ± spread` only, read in one pass; None for any other."""
-    text = "\n".join(cells)
-    shapes = set(text.translate(_ONE_DIGIT).split("\n"))
-    if mark in (DecimalMark.COMMA, DecimalMark.POINT) and _all_match(_PARTED[mark], shapes):
-        thousands, decimals = (".", ",") if mark is DecimalMark.COMMA else (",", ".")
-        return _numbers(text.replace(thousands, "").replace(decimals, "."), cells)
-    if _all_match(pattern("cells.three_parts"), shapes) or _all_match(pattern("cells.minutes"), shapes):
-        parts = _numbers(text.replace(":", "\n"), cells)
-        each = len(parts.values) // len(cells)
-        values = parts.values.reshape(-1, each) @ np.array([3600.0, 60.0, 1.0][-each:])
-        return Numbers(values, np.zeros(len(cells), dtype=bool), ValueColumn(Quantity.SECONDS, 1.0, "s"))
-    if _all_match(pattern("cells.plain_spread"), shapes):
-        pairs = _numbers(text.replace("±", "\n"), cells).values.reshape(-1, 2)
-        return Numbers(pairs[:, 0].copy(), np.zeros(len(cells), dtype=bool), spread=pairs[:, 1].copy())
-    return None
-
-
-def _all_match(pattern: re.Pattern[str], shapes: set[str]) -> bool:
-    return all(map(pattern.fullmatch, shapes))
-
-
-def _numbers(text: str, cells: Sequence[str]) -> Numbers:
-    values: FloatArray = np.array(text.split("\n"), dtype=np.float64)
-    return Numbers(values, np.zeros(len(cells), dtype=bool))
-
-
-def _with_units(cells: Sequence[str]) -> Numbers | None:
-    """A column of plain numerals that all end in a unit of time or all in the same rate; None for any other."""
-    if unit_of(cells[0].lstrip("0123456789. ")) is None:
-        return None
-    text = "\n".join(cells)  # all cells at once: a column may have millions
-    if pattern("cells.bad_sign").search(text):
-        return None
-    parts = text.replace("\n", " ").split(" ")
-    if len(parts) == 2 * len(cells) and text.count(" ") == len(cells):
-        numerals, names = parts[::2], parts[1::2]
-    else:
-        pairs = pattern("cells.numeral_unit").findall(text)
-        numerals, names = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    units = {name: unit_of(name) for name in set(names)}
-    kinds = {unit and (unit.quantity, unit.unit) for unit in units.values()}
-    if len(numerals) != len(cells) or len(kinds) > 1 or None in kinds or not _DIGITS.issuperset("".join(numerals)):
-        return None
-    factors = {name: unit.factor for name, unit in units.items() if unit is not None}
-    try:
-        values: FloatArray = np.array(list(map(float, numerals)))
-    except ValueError:  # 1.2.3
-        return None
-    values *= np.array(list(map(factors.__getitem__, names)))
-    return Numbers(values, ~np.isfinite(values), units[names[0]])
 
 
 def _common_rate(units: Sequence[str]) -> dict[str, tuple[float, str]]:

@@ -53,8 +53,10 @@ from scalecurve.formats.tables.evidence import (
     weigh,
 )
 from scalecurve.formats.tables.facts import TableView
-from scalecurve.formats.tables.observations import ALL_WORKERS, Meaning, meaning_of, read_candidate
+from scalecurve.formats.tables.meanings import ALL_WORKERS, meaning_of
+from scalecurve.formats.tables.observations import read_candidate
 from scalecurve.formats.tables.structure import NamedTable, TableLayout, find_layout, read_grid, with_caption
+from scalecurve.formats.tables.work import Meaning
 from scalecurve.study import Quantity, Regime
 
 TOO_FAR = 7.5  # behind the best reading: latencies beside a rate are no second reading

@@ -6,6 +6,7 @@ new, add a word to `vocabulary.toml` or a function here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -51,7 +52,8 @@ def name_of_k(own: Candidate) -> float:
         return _name_of_header_row(own, text)
     if are_sizes(own.view.labels(own.k)) and not any(word in WORKER_NOUNS for word in head.words):  # 3x3, 5x5
         return -LIKELY
-    if own.view.numbers(own.k).bad.all():  # the cells name what they count: 4 nodes, np=4, 2N8G
+    names_noun = re.search(r"[A-Za-z][^A-Za-z]*[A-Za-z]", own.view.labels(own.k)[0]) is not None  # 5p may be particles
+    if names_noun and own.view.numbers(own.k).bad.all():  # the cells name what they count: 4 nodes, np=4, 2N8G
         return CERTAIN
     if unit := worker_unit(text):
         return CERTAIN + UNITS.get(unit, 0.0) - (HINT if len(text) == 1 else 0.0)

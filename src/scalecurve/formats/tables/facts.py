@@ -39,7 +39,6 @@ from scalecurve.study import Quantity
 from scalecurve.study.run import MAX_K, FloatArray, IntArray
 
 MOSTLY = 0.9
-BETWEEN = 0.2  # of the variance of a column may lie at one K where the column is a result
 
 
 class Kind(StrEnum):
@@ -188,9 +187,8 @@ def kind_of(view: TableView, i: int, labels: list[str], places: npt.NDArray[Any]
 
 
 def _is_result(view: TableView, i: int, numbers: FloatArray, values: int, places: npt.NDArray[Any]) -> bool:
-    """Whether numbers came out of the runs: broken ones that hardly return or move with K, or what is named as such."""
-    is_broken = not bool((numbers == np.floor(numbers)).all())
-    if is_broken and (3 * values > len(places) or _moves_with_k(view.heads[i], numbers, places)):
+    """Whether numbers came out of the runs: broken ones that hardly return, or what is named as such."""
+    if 3 * values > len(places) and not bool((numbers == np.floor(numbers)).all()):
         return True
     return view.is_measured(i) and not view.heads[i].says("series", "work")
 
@@ -202,14 +200,6 @@ def _kind_of_numbers(head: Header, codes: IntArray, at: IntArray, ks: int) -> Ki
         returns = float(at[codes].mean()) >= min(2, ks)
         return Kind.FACTOR if returns else Kind.UNCLEAR if is_set else Kind.MEASURED
     return Kind.UNCLEAR if head.says("series") else Kind.LABEL if head.says("label") else Kind.MEASURED
-
-
-def _moves_with_k(head: Header, values: FloatArray, places: npt.NDArray[Any]) -> bool:
-    """Whether most of what varies in a column varies between the K and not at one of them, as a result does."""
-    if head.says("series", "work") or len(values) != len(places):
-        return False
-    means = np.bincount(places, weights=values) / np.bincount(places)
-    return float(np.var(values - means[places])) < BETWEEN * float(np.var(values))
 
 
 def _parts_k(codes: IntArray, places: npt.NDArray[Any], at: IntArray, labels: list[str]) -> bool:

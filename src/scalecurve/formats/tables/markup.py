@@ -18,7 +18,6 @@ from scalecurve.formats.headers import (
     WORDS,
     WORKER_NOUNS,
     in_english,
-    k_unit_of,
     parse_header,
     pattern,
     unit_of,
@@ -26,7 +25,7 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.source import Source
-from scalecurve.formats.tables.cells import FAILED_MARK, CellGrid, parse_cell
+from scalecurve.formats.tables.cells import FAILED_MARK, THOUSANDS, CellGrid, parse_cell
 from scalecurve.formats.tables.structure import (
     BARS,
     COMPARED,
@@ -66,7 +65,7 @@ def marked_layout(source: Source, lines: Lines) -> TableLayout | None:
         return _julia_layout(source)
     if any("list-table" in line and "::" in line for _, line in lines):
         return _list_layout(source)
-    return _bar_layout(source, lines) or _label_layout(lines)
+    return _bar_layout(source, lines)
 
 
 def _grid_of(headers: Sequence[str], rows: Lines, split: Callable[[str], list[str]], mark: str) -> CellGrid:
@@ -293,40 +292,6 @@ def _html_layout(source: Source) -> TableLayout:
     return _whole([NamedTable("", grid_of_rows(rows)) for rows in tables], "<")
 
 
-def _label_layout(lines: Lines) -> TableLayout | None:
-    """Lines such as `threads=4 elapsed=2.95s`, all with the same labels, one of them a worker count; None for others.
-
-    Lines without the first label are passed over, as a log has them; one that has it must have all the others.
-    """
-    first = next((i for i, (_, line) in enumerate(lines) if len(_labels(line)) > 1), None)
-    if first is None:
-        return None
-    names = tuple(_labels(lines[first][1]))
-    begins = re.compile(rf"(?<![\w./-]){re.escape(names[0])}\s*[=:]")
-    alike = sum(tuple(_labels(line)) == names for _, line in lines)
-    is_measured = any(value_meaning(name) or parse_header(name).statistic for name in names)
-    if alike < 2 or not any(map(k_unit_of, names)) or not is_measured:
-        return None
-
-    def values(line: str) -> list[str]:
-        own = _labels(line)
-        if begins.search(line) and tuple(own) != names:
-            hint = f"every line of a run needs {', '.join(names)}; delete the lines of runs that failed"
-            raise FormatError(Fault("a line has other labels", value=line[:80], remedy=hint))
-        return list(own.values()) if tuple(own) == names else []
-
-    return TableLayout("=", values, names, lines[first][0] - 1)
-
-
-def _labels(line: str) -> dict[str, str]:
-    """The labels of a line with their values; empty unless the whole line consists of them."""
-    return (
-        {}
-        if re.search(r"[^\s,;|]", pattern("markup.label").sub("", line))
-        else dict(pattern("markup.label").findall(line))
-    )
-
-
 @dataclass(frozen=True)
 class _Fact:
     """A number of a log: its name, the cell with its unit, whether it counts workers, and the words behind it."""
@@ -483,16 +448,17 @@ class _RunLog:
 def _facts(line: str) -> list[_Fact]:
     """The named numbers of a line, from left to right."""
     line = line[:1000]
-    facts, end = _facts_named_behind(line), 0
+    facts, end, is_opened = _facts_named_behind(line), 0, False
     for match in () if facts else pattern("markup.numeral").finditer(line):
         if match.start() < end:
             continue  # the spread of the number before it
         label = line[end : match.start()]
-        if facts and label.strip() in _UP_TO:  # 118 ms … 125 ms
+        if facts and (label.strip() in _UP_TO or (is_opened and label.strip() == ",")):  # 118 ms … 125 ms, [118, 125]
             facts, end = facts if parse_header(facts[-1].name).statistic else facts[:-1], match.end()
             continue
         if facts and parse_header(facts[-1].name).is_derived and not any(sign.isalpha() for sign in label):
             continue  # Speedup: 8.1 s / 4.2 s = 1.93
+        is_opened = label.rstrip().endswith("[")
         fact, end = _fact_at(line, label, match)
         facts += [fact] if fact.name else []
     return facts
@@ -509,7 +475,9 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
         return count
     cell, end, unit = match["value"], match.end(), match["unit"] or ""
     meaning = None if line[end : end + 1] == "=" else unit_of(unit)  # N=1024 threads=4
-    if meaning is None:
+    if meaning is None and unit in THOUSANDS and line[match.end("value")] == unit:  # 15.05M
+        cell, unit = f"{cell}{unit}", ""
+    elif meaning is None:
         end, unit = match.end("value"), ""
     name = _name_in(label)
     words = parse_header(name).words

@@ -24,12 +24,7 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.reading import capped
 from scalecurve.formats.source import Source, csv_rows
-from scalecurve.formats.tables.cells import (
-    CellGrid,
-    is_absent,
-    no_result,
-    parse_cell,
-)
+from scalecurve.formats.tables.cells import CellGrid, is_absent, no_result, parse_cell
 
 LOOKED_AT = 1000
 MOST_LINES = 100_000
