@@ -17,7 +17,7 @@ A log needs none: `log_points` reads it by its row alone.  JSON is read as the l
                  `fatal` where the file is then refused
 
 A value of 0 is none.  `per` is a pattern of seconds that a count is divided by.  A name or group `unit` is the unit of
-a value, and `prefix` its k, M, G or T; `benchmark` or `command` is what was timed, with its parameters; `parameters`
+a value, and `prefix` its m, k, M, G ...; `benchmark` or `command` is what was timed, with its parameters; `parameters`
 are the cells of `columns`.
 """
 
@@ -55,9 +55,10 @@ Row = Mapping[str, Any]
 Yielded = Point | Finding | Mapping[str, Any]
 Function = Callable[[Source, ReadOptions], Iterable[Yielded]]
 MOST_LINES = 200_000
-PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+PREFIXES = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _LINE = re.compile(r"(\A|[(|])\^(?:\\s([*+]))?")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_LIST = re.compile(r",? +|x")
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
 
 
@@ -312,13 +313,17 @@ def _values(spec: Row, text: str, unit: str | None) -> list[tuple[Row, str, floa
     if not numbers:
         return []
     if pick == "steps":
-        kept = numbers[1:] or numbers
-        return [(spec, spec["metric"], sum(kept) / len(kept), spread(kept))]
+        by_step: dict[Any, list[float]] = {}  # several ranks may log each step
+        for place, (match, number) in enumerate(found):
+            by_step.setdefault(match.groupdict().get("step", place), []).append(number)
+        means = [sum(own) / len(own) for own in by_step.values()]
+        kept = means[1:] or means
+        return [(spec, spec["metric"], sum(kept) / len(kept), _spread(kept))]
     number = sum(numbers) / len(numbers) if pick == "mean" else numbers[-1 if pick == "last" else 0]
     return [(spec, spec["metric"], number, {})]
 
 
-def spread(steps: list[float]) -> dict[str, Any]:
+def _spread(steps: list[float]) -> dict[str, Any]:
     """How many steps there are, and their standard deviation."""
     mean = sum(steps) / len(steps)
     squares = sum((step - mean) ** 2 for step in steps)
@@ -343,16 +348,24 @@ def _number(value: Any) -> float | int | None:
 
 
 def _count(formula: str, names: Mapping[str, Any]) -> int | None:
-    """K by a formula: a sum of products and quotients of names; a term without its first name is 0, a factor 1."""
+    """K by a formula: a sum of products and quotients of names; a term without its first name is 0, a factor 1.
+
+    A name may hold several numbers, such as the sizes of a mesh: their product counts.
+    """
     total = 0.0
     for term in formula.split("+"):
         first, *rest = re.split(r"([*/])", term.replace(" ", ""))
-        number = float(_number(names.get(first)) or 0)
+        number = _product(names.get(first, first)) or 0.0
         for sign, name in zip(rest[::2], rest[1::2], strict=True):
-            factor = _number(names.get(name)) or 1
+            factor = _product(names.get(name)) or 1.0
             number = number * factor if sign == "*" else number / factor
         total += number
     return as_count(total)
+
+
+def _product(value: Any) -> float | None:
+    numbers = [_number(part) for part in _LIST.split(value)] if isinstance(value, str) else [_number(value)]
+    return None if None in numbers else math.prod(float(number) for number in numbers if number is not None)
 
 
 def _details(row: Row, said: Mapping[str, Any], phases: dict[str, float], value: float) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Logs of programs, benchmarks, training and serving that are read by their rows of readers.toml.
 
 OpenFOAM's ClockTime is wall time in whole seconds; its ExecutionTime is the CPU time of the first rank, with decimals.
-torchtitan's tps are of one device; where several ranks log, each step is their mean.
-
 MLPerf training logs have lines `:::MLLOG {...}`, alone or after other text; one log is one run.  Time to train is
 run_start to run_stop; init_start to init_stop is set-up and not part of it.  A run counts only when run_stop says
 success.
@@ -11,27 +9,22 @@ success.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import warning
 from scalecurve.formats.columns import as_count, as_dict, as_float, as_text, counts_in
 from scalecurve.formats.reading import Point, ReadOptions
-from scalecurve.formats.rows import Yielded, log_points, plain_texts, spread
+from scalecurve.formats.rows import Yielded, log_points
 from scalecurve.formats.source import Source
-from scalecurve.study import Quantity, RunStatus, Workload
+from scalecurve.study import RunStatus, Workload
 
 MILLI = 1e-3
 COARSE_CLOCK = 20.0  # seconds below which a clock of whole seconds is too coarse
 MARK = ":::MLLOG"
 OF_WORKERS = ("number_of_nodes", "accelerators_per_node", "num_gpus", "world_size", "num_nodes")
-_STEP = re.compile(r"step:\s*(\d+)\s.*?\btps:\s*([\d,]+)")
-_MESH = re.compile(r"Building \d+-D device mesh with \[[^\]]*\], \[([\d, ]+)\]")
-_WORLD = re.compile(r"\b(?:world[_ ]size|WORLD_SIZE)\W{1,3}(\d+)")
 
 
 def openfoam(source: Source, options: ReadOptions) -> Iterator[Yielded]:
@@ -49,30 +42,6 @@ def openfoam(source: Source, options: ReadOptions) -> Iterator[Yielded]:
         if isinstance(item, Point):
             item = replace(item, main=item.metric == main, fields={"steps": steps})
         yield item
-
-
-def titan(source: Source, options: ReadOptions) -> Iterator[Yielded]:
-    (text,) = plain_texts(source)
-    steps: dict[int, list[float]] = {}
-    for match in _STEP.finditer(text):
-        steps.setdefault(int(match[1]), []).append(float(match[2].replace(",", "")))
-    speeds = [sum(values) / len(values) for _, values in sorted(steps.items())]
-    kept = speeds[1:] or speeds
-    meshes = sorted(set(_MESH.findall(text)))
-    if len(meshes) > 1:
-        remedy = "give a log for each run"
-        raise FormatError(Fault("the log holds runs on several meshes", value="; ".join(meshes), remedy=remedy))
-    world = _WORLD.search(text)
-    k = as_count(math.prod(int(part) for part in meshes[0].split(",") if part.strip())) if meshes else None
-    yield Point(
-        values=(sum(kept) / len(kept),),
-        name=source.name,
-        metric="tps",
-        quantity=Quantity.THROUGHPUT_PER_WORKER,
-        unit="tokens/s/gpu",
-        k=k or (as_count(world[1]) if world else None),
-        details={"observed": spread(kept)},
-    )
 
 
 def mllog(source: Source, options: ReadOptions) -> Iterator[Yielded]:
