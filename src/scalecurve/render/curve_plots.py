@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from scalecurve.fitting.grid_forecast import GridForecast
     from scalecurve.laws.tables import LawTable
 
-WIDE_GRID = (9.5, 4.6)
 DASHES = ("-", "--", "-.", ":")
 HATCHES = ("", "//", "\\\\", "--", "xx", "||", "++")
 MOST_OVERLAID, MOST_PANELS = 2, 12  # curves in one plot; panels of small multiples
@@ -184,12 +183,14 @@ def _bend_words(table: SpeedupTable) -> str:
     return "no bend" if table.bend is None else f"bend at K = {table.bend.k}"
 
 
-def tables_of(result: SideBySide) -> list[SpeedupTable]:
-    """The tables of a set by the names of its curves; InputError where the answers are no tables."""
+def paint_tables(figure: Figure, result: SpeedupTable | SideBySide) -> None:
+    """A speedup table, or the tables of a set by the names of its curves; InputError where its answers are none."""
+    if isinstance(result, SpeedupTable):
+        return curve(figure, [result], title=True)
     tables = [replace(answer, name=name) for name, answer in result.answers.items() if isinstance(answer, SpeedupTable)]
     if not tables:
         raise InputError("there is no picture of these answers side by side; draw the table")
-    return tables
+    return curve(figure, tables, title=True)
 
 
 def multiples_size(count: int) -> Size:
@@ -251,11 +252,11 @@ def paint_forecast(figure: Figure, result: Forecast) -> None:
     plain_numbers(axes.yaxis)
 
 
-def law_axes(axes: Axes, result: LawTable) -> None:
+def paint_law(figure: Figure, result: LawTable) -> None:
     """One axis for all cases: speedups against the diagonal, or efficiencies when any case lets the work grow."""
     if not any(case.rows for case in result.cases):
         raise InputError(Fault("there is no curve to draw", remedy="ask for worker counts, without --optimum"))
-    workers = [row.k for row in result.cases[0].rows]
+    axes, workers = figure.subplots(), [row.k for row in result.cases[0].rows]
     if any(case.grows for case in result.cases):
         _efficiencies(axes, result)
     else:

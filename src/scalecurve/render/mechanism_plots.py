@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scalecurve.render.plots import BLUE, GREEN, GREY, MARKERS, ORANGE, RED, SERIES, area, lines, name_axes, rules, xy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from scalecurve.mechanisms import CollectiveCost, LoadCurve, Roofline, StepCost, StragglerCost, WorkDepth
 
@@ -20,8 +20,9 @@ def _ranks_below(axes: Axes, values: list[int]) -> None:
     axes.minorticks_off()
 
 
-def collective_axes(axes: Axes, result: CollectiveCost) -> None:
+def paint_collective(figure: Figure, result: CollectiveCost) -> None:
     """Time over ranks for every algorithm, the lower bound below them."""
+    axes = figure.subplots()
     rows = result.rows
     for i, name in enumerate(dict.fromkeys(name for row in rows for name in row.others)):
         points = [(row.ranks, row.others.get(name) or None) for row in rows]
@@ -32,8 +33,9 @@ def collective_axes(axes: Axes, result: CollectiveCost) -> None:
     _ranks_below(axes, [row.ranks for row in rows])
 
 
-def step_axes(axes: Axes, result: StepCost) -> None:
+def paint_step(figure: Figure, result: StepCost) -> None:
     """Compute, communication and their sum over K."""
+    axes = figure.subplots()
     rows = result.rows
     lines(
         axes,
@@ -48,8 +50,9 @@ def step_axes(axes: Axes, result: StepCost) -> None:
     _ranks_below(axes, [row.workers for row in rows])
 
 
-def work_depth_axes(axes: Axes, result: WorkDepth) -> None:
+def paint_work_depth(figure: Figure, result: WorkDepth) -> None:
     """T_P between its bounds, over P."""
+    axes = figure.subplots()
     rows = result.rows
     area(
         axes,
@@ -64,8 +67,9 @@ def work_depth_axes(axes: Axes, result: WorkDepth) -> None:
     _ranks_below(axes, [row.workers for row in rows])
 
 
-def straggler_axes(axes: Axes, result: StragglerCost) -> None:
+def paint_straggler(figure: Figure, result: StragglerCost) -> None:
     """Barrier efficiency over K: a barrier at every step against one at the end."""
+    axes = figure.subplots()
     rows = [row.to_dict() | {"workers": row.workers} for row in result.rows]
     axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="no waiting")
     names = {
@@ -79,8 +83,9 @@ def straggler_axes(axes: Axes, result: StragglerCost) -> None:
     _ranks_below(axes, [row["workers"] for row in rows])
 
 
-def load_axes(axes: Axes, result: LoadCurve) -> None:
+def paint_load(figure: Figure, result: LoadCurve) -> None:
     """Latency against offered load, with the knee and the queue model."""
+    axes = figure.subplots()
     points = result.points
     tails = [(point.offered, point.p99.estimate.value) for point in points if point.p99.estimate is not None]
     lines(
@@ -96,8 +101,9 @@ def load_axes(axes: Axes, result: LoadCurve) -> None:
     name_axes(axes, "offered requests per second", "seconds", "latency over load", log=True)
 
 
-def roofline_axes(axes: Axes, result: Roofline) -> None:
+def paint_roofline(figure: Figure, result: Roofline) -> None:
     """The plot people know: both axes logarithmic, ceilings labelled, kernels named, hollow where nothing was timed."""
+    axes = figure.subplots()
     for i, (label, corners) in enumerate(result.lines):
         colour, dash = SERIES[i % len(SERIES)], "-" if i + 1 < len(result.lines) else "--"
         lines(axes, [(label, colour, dash, corners)], linewidth=1.6)
@@ -114,13 +120,3 @@ def roofline_axes(axes: Axes, result: Roofline) -> None:
     axes.set_xscale("log")
     below = f"intensity (flop per byte of {result.level})"
     name_axes(axes, below, "flop/s", f"roofline of {result.machine}", log=True, legend="lower right")
-
-
-MECHANISMS: dict[str, Callable[[Axes, Any], None]] = {
-    "CollectiveCost": collective_axes,
-    "StepCost": step_axes,
-    "LoadCurve": load_axes,
-    "Roofline": roofline_axes,
-    "StragglerCost": straggler_axes,
-    "WorkDepth": work_depth_axes,
-}

@@ -199,10 +199,3 @@ def paint_history(figure: Figure, result: History) -> None:
     axes[1].set_xticks(places, [result.entries[i].label for i in places], rotation=45, ha="right")
     axes[0].legend(loc="best", ncols=3)
     axes[0].set_title(f"{result.name}: {len(result.entries)} checks, {len(result.changes)} changes", fontsize="medium")
-
-
-PLANS: dict[str, Callable[[Figure, Any], None]] = {
-    "Cost": paint_cost,
-    "History": paint_history,
-    "Plan": paint_plan,
-}

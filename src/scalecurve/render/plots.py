@@ -11,14 +11,14 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.analysis import SpeedupTable, tabulate
+from scalecurve.analysis import tabulate
 from scalecurve.analysis.side_by_side import SideBySide, side_by_side
 from scalecurve.document import Result, safe_lines
 from scalecurve.errors import Fault, InputError
-from scalecurve.forecasting.forecast import Forecast
 from scalecurve.formats.loading import StudyLike, load_any
 from scalecurve.study import Study, StudySet
 from scalecurve.study.atomic import write_atomically
@@ -38,7 +38,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS = ("svg", "png", "pdf")
 NAME_LENGTH = 24
 USUAL: Size = (7.0, 4.8)
-LARGER: dict[str, Size] = {"Plan": (8.5, 6.8), "History": (8.5, 6.0)}
+WIDE_GRID: Size = (9.5, 4.6)
 MANY_DOUBLINGS = 2.0**11  # beyond it powers of ten are read more easily
 NARROW_INCHES = 5.0  # a figure below this width is for a phone: one legend column, few ticks
 STYLE: dict[Any, Any] = {
@@ -197,40 +197,33 @@ def drawable(result: Result) -> Result:
 
 def painter_of(result: Any) -> tuple[Painter, Size]:
     """What draws a result, and its size in inches on a screen; InputError where there is no picture of it."""
-    from scalecurve.fitting.grid_fit import GridFit  # late, as are the painters: a report needs few of them
-    from scalecurve.fitting.grid_forecast import GridForecast
-    from scalecurve.laws.tables import LawTable
-    from scalecurve.render.curve_plots import (
-        WIDE_GRID,
-        curve,
-        law_axes,
-        multiples_size,
-        paint_forecast,
-        paint_grid,
-        tables_of,
-    )
-
-    match result:
-        case SpeedupTable():
-            return lambda figure: curve(figure, [result], title=True), USUAL
-        case LawTable():
-            return lambda figure: law_axes(figure.subplots(), result), USUAL
-        case SideBySide():
-            tables = tables_of(result)
-            return lambda figure: curve(figure, tables, title=True), multiples_size(len(tables))
-        case Forecast():
-            return lambda figure: paint_forecast(figure, result), USUAL
-        case GridFit() | GridForecast():
-            return lambda figure: paint_grid(figure, result), WIDE_GRID
-    from scalecurve.render.mechanism_plots import MECHANISMS
-    from scalecurve.render.planning_plots import PLANS
-
     name = type(result).__name__
-    if name in PLANS:
-        return (lambda figure: PLANS[name](figure, result)), LARGER.get(name, USUAL)
-    if name in MECHANISMS:
-        return (lambda figure: MECHANISMS[name](figure.subplots(), result)), USUAL
-    raise InputError(f"there is no picture of a {name}")
+    if name not in PAINTERS:
+        raise InputError(f"there is no picture of a {name}")
+    module, function, *size = PAINTERS[name]
+    pictures = import_module(f"scalecurve.render.{module}")  # late: a report needs few of them
+    inches = pictures.multiples_size(len(result.answers)) if isinstance(result, SideBySide) else (*size, USUAL)[0]
+    paint = getattr(pictures, function)
+    return (lambda figure: paint(figure, result)), inches
+
+
+PAINTERS: dict[str, tuple[Any, ...]] = {  # of each result: the module, what paints there, and inches that are not USUAL
+    "SpeedupTable": ("curve_plots", "paint_tables"),
+    "SideBySide": ("curve_plots", "paint_tables"),
+    "LawTable": ("curve_plots", "paint_law"),
+    "Forecast": ("curve_plots", "paint_forecast"),
+    "GridFit": ("curve_plots", "paint_grid", WIDE_GRID),
+    "GridForecast": ("curve_plots", "paint_grid", WIDE_GRID),
+    "Cost": ("planning_plots", "paint_cost"),
+    "History": ("planning_plots", "paint_history", (8.5, 6.0)),
+    "Plan": ("planning_plots", "paint_plan", (8.5, 6.8)),
+    "CollectiveCost": ("mechanism_plots", "paint_collective"),
+    "StepCost": ("mechanism_plots", "paint_step"),
+    "LoadCurve": ("mechanism_plots", "paint_load"),
+    "Roofline": ("mechanism_plots", "paint_roofline"),
+    "StragglerCost": ("mechanism_plots", "paint_straggler"),
+    "WorkDepth": ("mechanism_plots", "paint_work_depth"),
+}
 
 
 def paint(painter: Painter, kind: str, size: Size, look: Look = SCREEN) -> bytes:

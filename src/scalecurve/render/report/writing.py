@@ -15,9 +15,9 @@ from scalecurve.document import Column, Paragraph, Result, Table, and_list, tabl
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.loading import StudyLike, load_any
 from scalecurve.render import markup
-from scalecurve.render.curve_plots import WIDE_GRID, paint_grid
+from scalecurve.render.curve_plots import paint_grid
 from scalecurve.render.html import render, to_pdf
-from scalecurve.render.plots import Look, Picture, paint
+from scalecurve.render.plots import WIDE_GRID, Look, Picture, paint
 from scalecurve.render.report.material import LEVEL, Material, Refusal, answer, attempt, gather
 from scalecurve.render.report.sections import (
     Content,
