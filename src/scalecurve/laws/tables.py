@@ -22,7 +22,6 @@ from scalecurve.words import limit_words, percent
 MOST_CASES = 100
 MOST_TABLES_SHOWN = 2
 MOST_LISTED = 6
-MOST_NAMED = 80  # characters of the parameter sets in a decision
 SMALLEST_FIXED, LARGEST_FIXED = 1e-3, 1e7
 NONE = "none"
 WORTH_USING = 0.7
@@ -160,12 +159,10 @@ class LawTable(Result):
             ends = [max((r.k for r in case.rows if (r.efficiency or 0.0) >= WORTH_USING), default=1) for case in cases]
             shown = ", ".join(f"{end:,}" for end in ends) if len(ends) <= MOST_LISTED else f"{min(ends)} to {max(ends)}"
             limit = limit_words(WORTH_USING)
-            if len(ends) <= MOST_LISTED:
-                differ = [name for name in cases[0].parameters if len({case.parameters[name] for case in cases}) > 1]
-                named = [", ".join(f"{name} {case.parameters[name]:g}" for name in differ) for case in cases]
-                each = [f"{end:,} at {name}" for end, name in zip(ends, named, strict=True)]
-                if len(", ".join(each)) <= MOST_NAMED:
-                    return f"Use up to K = {', '.join(each)} (threshold {limit})."
+            differ = [name for name in cases[0].parameters if len({case.parameters[name] for case in cases}) > 1]
+            if len(differ) == 1 and len(ends) <= MOST_LISTED:
+                values = ", ".join(f"{case.parameters[differ[0]]:g}" for case in cases)
+                return f"Use up to K = {shown} at {differ[0]} {values} (threshold {limit})."
             return f"Use up to K = {shown} (threshold {limit}), in the order of the {len(cases)} parameter sets."
         first = [case.answers[0] for case in cases if case.answers]
         values = [answer.value for answer in first if isinstance(answer.value, int | float)]

@@ -250,8 +250,8 @@ class LatencySummary(Result):
         if self.slo is not None and self.goodput is None and estimate.is_above(self.slo) is None:
             count = "the requests" if self.record.n is None else f"{self.record.n:,} requests"
             return Answer(
-                decision=f"Cannot tell whether the SLO of {format_seconds(self.slo)} is kept: {item.name} is {item}, "
-                f"but {count} cannot rule out {format_seconds(estimate.high or 0.0)}.",
+                decision=f"{item.name} is {item}, but {count} cannot tell whether it is within the SLO of "
+                f"{format_seconds(self.slo)}: {format_seconds(estimate.high or 0.0)} is possible.",
                 confidence=interval or None,
                 next=f"record ten times as many requests: {LOAD}",
             )
