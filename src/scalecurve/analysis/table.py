@@ -269,7 +269,7 @@ class SpeedupTable(Result):
     def body(self) -> Document:
         unit = f" ({self.unit})" if self.unit and self.quantity is not Quantity.SECONDS else ""
         head = (
-            f"{self.name}: {what_scales(self.regime, self.k_unit)}; values in "
+            f"{self.name}: {what_scales(self.regime, self.k_unit, self.findings)}; values in "
             f"{self.quantity.replace('_', ' ')}{unit}; baseline K0 = {self.baseline_k}; intervals at {self.level:.0%}"
         )
         head += " for all K together (Sidak)" if self.simultaneous else ""

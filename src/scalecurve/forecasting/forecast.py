@@ -177,7 +177,7 @@ class Forecast(Result):
         value = Column("T" if is_time else str(study.quantity).replace("_", " "), meaning="expected value")
         columns = [Column("K"), value, Column("low"), Column("high"), Column("S"), Column("E"), Column("beyond")]
         head = (
-            f"{what_scales(study.regime, study.k_unit)}, measured up to "
+            f"{what_scales(study.regime, study.k_unit, study.findings)}, measured up to "
             f"{workers_text(int(self.view.largest_k), study.k_unit)}; "
             f"T continues the medians, S and E are relative to the mean at K0 = {study.baseline_k}; "
             f"intervals at {self.level:.0%}, calibrated on published curves from other sources"
