@@ -290,7 +290,7 @@ def _products(view: TableView, named: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _are_counted(view: TableView, named: Sequence[int]) -> bool:
-    """Whether a column of cores or GPUs counts something else than the sides of a grid, and is K before their product."""
+    """Whether a column of cores or GPUs counts something else than a grid of processes."""
     if view.sides is None:
         return False
     grid = view.counts(view.sides[0]) * view.counts(view.sides[1])

@@ -525,13 +525,16 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
         cell, unit = f"{cell}{unit}", ""
     elif meaning is None:
         end, unit = match.end("value"), ""
+        meaning = None if cell[-1].isdecimal() or (clock := parse_cell(cell)) is None else clock.unit  # 2m5s, 2'5"
     name = _name_in(label)
     words = parse_header(name).words
     if spread := pattern("markup.spread_behind").match(line, end):
         end, unit = spread.end(), f"{unit} {spread[0].strip()}".strip()
     behind = pattern("markup.behind").match(line, end) if meaning is not None else None
     if not any(sign.isalpha() for sign in name):
-        name = "" if meaning is None else "time" if meaning.quantity is Quantity.SECONDS else unit
+        per = unit.partition("/")[2]  # 1.9 s/step 22 days/ns
+        is_time = meaning is not None and meaning.quantity is Quantity.SECONDS
+        name = "" if meaning is None else unit if not is_time else f"time per {per}" if per else "time"
         if behind and not pattern("markup.numeral").match(line, behind.end()):  # 10.2 seconds time elapsed
             name, end = behind[1].strip(), behind.end()
     counted = _counted(name, words) if cell.isdecimal() and not unit else []
