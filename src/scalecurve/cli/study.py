@@ -80,6 +80,7 @@ def with_mfu(table: SpeedupTable, study: Study) -> SpeedupTable:
 @curves_options
 @option("--law", str, "Only this law; may be repeated.", multiple=True)
 @level_option("0.95")
+@option("--weighting", ["relative", "absolute"], "Of errors; absolute: least squares as other tools do.", "relative")
 @option("--hold", SHARE, "Efficiency that isoefficiency holds (default 0.7); may be repeated.", multiple=True)
 @option("--each-curve", bool, "Fit every curve by itself, also where the curves differ in size.")
 @plot_option
@@ -87,6 +88,7 @@ def with_mfu(table: SpeedupTable, study: Study) -> SpeedupTable:
 def fit(
     study: Study | StudySet,
     law: tuple[str, ...],
+    weighting: str,
     level: float,
     hold: tuple[float, ...],
     each_curve: bool,
@@ -106,7 +108,7 @@ def fit(
     if plot is not None:
         raise InputError(Fault("only T(N, K) has a picture here", where="--plot", remedy="draw `table` or `forecast`"))
     with working("fitting laws", output):
-        result = for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level))
+        result = for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level, weighting=weighting))
     emit(result, output)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import thinned
-from scalecurve.distributions import fdtrc
+from scalecurve.distributions import fdtrc, stdtrit
 from scalecurve.document import (
     Answer,
     Block,
@@ -28,15 +28,17 @@ from scalecurve.errors import Fault, InputError, Undecided
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.fitting.models import free_parameters, law_times, laws_for
-from scalecurve.fitting.solution import Solution, Solutions, separating_k, solve_laws, tied_with_best
+from scalecurve.fitting.solution import Solution, Solutions, refit_absolute, separating_k, solve_laws, tied_with_best
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.units import level_faults
 
+WEIGHTINGS = ("relative", "absolute")
 FEWEST = 4
 SAME = 0.2  # relative difference at four times the largest K below which two nested laws are one
 NOT_IDENTIFIED = "fewer worker counts than parameters"
 BOOTSTRAP = "parametric bootstrap, Student-t noise"
+LINEARISED = "linearised least squares, Student's t"
 NO_SINGLE_K = "no single K up to 64 times the largest is sure to separate them; measure more K"
 
 
@@ -168,6 +170,7 @@ def fit(
     regime: str | None = None,
     law: str | Sequence[str] | None = None,
     level: float = 0.95,
+    weighting: str = "relative",
     rng: np.random.Generator | None = None,
 ) -> Fits:
     """Laws ranked by predictive log density, with intervals at `level`.
@@ -182,6 +185,8 @@ def fit(
         The names of one law or some (default: all of the regime).
     level
         The level of intervals.
+    weighting
+        "relative", or "absolute" for plain squared errors of the values as measured.
     rng
         Draws the bootstrap behind the intervals.
 
@@ -206,7 +211,12 @@ def fit(
     0.05
     """
     study = thinned(as_study(study, regime=regime))
-    if faults := level_faults(level):
+    faults = []
+    faults += level_faults(level)
+    if weighting not in WEIGHTINGS:
+        hint = f"use one of {', '.join(WEIGHTINGS)}"
+        faults.append(Fault("unknown weighting", where="weighting", value=weighting, remedy=hint))
+    if faults:
         raise InputError(faults, subject="fit")
     solved = solve_laws(study, (law,) if isinstance(law, str) else law, rng)
     reduced = _reductions(solved)
@@ -218,7 +228,7 @@ def fit(
                 name=name,
                 formula=own.law.formula,
                 score=float(solved.densities[name].sum()),
-                parameters=_parameters(study, solved, own, level),
+                parameters=_parameters(study, solved, own, level, weighting),
                 misfit=float(np.sqrt(np.mean(own.residuals**2))),
                 residuals={int(k): float(r) for k, r in zip(solved.points.k, own.residuals, strict=True)},
                 reduces_to=reduced.get(name),
@@ -259,17 +269,22 @@ def _adds_nothing(own: Solution, other: Solution, solved: Solutions) -> bool:
     return bool(np.all(np.percentile(draws[:, extra], 2.5, axis=0) <= 1e-12) and np.percentile(apart, 97.5) < SAME)
 
 
-def _parameters(study: Study, solved: Solutions, own: Solution, level: float) -> dict[str, Estimate]:
+def _parameters(study: Study, solved: Solutions, own: Solution, level: float, weighting: str) -> dict[str, Estimate]:
     """The law's parameters, then its value at one worker; no interval where many values fit exactly."""
     timed = study.quantity is Quantity.SECONDS
-    draws, sign = solved.draws[own.name], 1.0 if timed else -1.0
-    values = np.r_[own.level**sign, own.ratios]
-    samples = np.column_stack([draws[:, 0] ** sign, draws[:, 1:]])
-    low, high = np.percentile(samples, [50 * (1 - level), 50 * (1 + level)], axis=0)
-    low, high = np.minimum(low, values), np.maximum(high, values)
+    if weighting == "absolute":
+        values, covariance, freedom = refit_absolute(own, solved.points, study.quantity)
+        half = float(stdtrit(freedom, 0.5 + level / 2)) * np.sqrt(np.diag(covariance))
+        low, high, method = np.maximum(values - half, 0.0), values + half, LINEARISED
+    else:
+        draws, sign = solved.draws[own.name], 1.0 if timed else -1.0
+        values = np.r_[own.level**sign, own.ratios]
+        samples = np.column_stack([draws[:, 0] ** sign, draws[:, 1:]])
+        low, high = np.percentile(samples, [50 * (1 - level), 50 * (1 + level)], axis=0)
+        low, high, method = np.minimum(low, values), np.maximum(high, values), BOOTSTRAP
     names = ("seconds_at_one" if timed else "throughput_at_one", *own.parameters)
     columns = zip(names, values.tolist(), low.tolist(), high.tolist(), strict=True)
-    estimates = {name: Estimate(value, least, most, level, BOOTSTRAP) for name, value, least, most in columns}
+    estimates = {name: Estimate(value, least, most, level, method) for name, value, least, most in columns}
     if own.size > len(solved.points):
         estimates = {name: Estimate(free.value, method=NOT_IDENTIFIED) for name, free in estimates.items()}
     share = estimates.get("serial")

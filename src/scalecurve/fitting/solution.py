@@ -20,7 +20,7 @@ from scalecurve.analysis.curve import curve_of
 from scalecurve.errors import Fault, InputError
 from scalecurve.fitting.models import Array, fit_law, free_parameters, law_slopes, law_times, laws_for
 from scalecurve.laws import Law
-from scalecurve.study import Study
+from scalecurve.study import Quantity, Study
 
 SEED = 11
 DRAWS = 400
@@ -167,6 +167,32 @@ def _draws(solution: Solution, points: Observations, rng: np.random.Generator) -
     noise = rng.standard_t(max(solution.freedom, 1.0), size=(DRAWS, len(points))) * relative
     weights = np.tile(points.runs, (DRAWS, 1))
     return fit_law(solution.law, points.k, expected + np.clip(noise, -5.0, 5.0), weights)
+
+
+def refit_absolute(solution: Solution, points: Observations, quantity: Quantity) -> tuple[Array, Array, int]:
+    """Level and parameters by unweighted least squares of the values, their covariance, and the degrees of freedom.
+
+    Minimises sum_i (v_i - f(K_i))^2 of the study's quantity as spreadsheets and R's usl do, so that the largest values
+    decide; parameters stay at least 0.
+    """
+    from scipy.optimize import least_squares
+
+    sign = 1.0 if quantity is Quantity.SECONDS else -1.0
+    level = float(np.exp(sign * np.log(solution.level)))
+    start = np.r_[1.0, np.maximum(solution.ratios, 1e-9)]
+    size = np.where(start > 1e-8, start, 1.0)
+    values = np.exp(sign * points.log_time)
+
+    def miss(scaled: Array) -> Array:
+        ratio = law_times(solution.law, points.k, np.r_[1.0, scaled[1:] * size[1:]][None])[0]
+        return np.asarray((values - level * scaled[0] * ratio**sign) / level)
+
+    best = least_squares(miss, start / size, bounds=(0.0, np.inf), x_scale="jac", xtol=1e-14, ftol=1e-14, gtol=1e-14)
+    freedom = max(len(points) - len(start), 1)
+    slope: Array = np.asarray(best.jac)
+    covariance = np.asarray(2 * best.cost / freedom * np.linalg.pinv(slope.T @ slope), dtype=np.float64)
+    back = size * np.r_[level, np.ones(len(start) - 1)]
+    return best.x * back, covariance * np.outer(back, back), freedom
 
 
 def tied_with_best(densities: Mapping[str, Array]) -> tuple[str, ...]:
