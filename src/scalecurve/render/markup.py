@@ -57,6 +57,7 @@ PREAMBLE = r"""\documentclass{article}
 \usepackage[utf8]{inputenc}
 \usepackage{textcomp}
 \usepackage{booktabs}
+\usepackage{longtable}
 \usepackage{graphicx}
 \usepackage{float}
 \floatplacement{figure}{H}
@@ -64,6 +65,7 @@ PREAMBLE = r"""\documentclass{article}
 \usepackage[margin=2.2cm]{geometry}
 """
 LONG_CELL = 40  # characters; a longer left column wraps
+MOST_BESIDE_TEXT = 3  # columns of a table that may break over pages: it cannot shrink to the width
 
 
 def to_markdown(document: Document) -> str:
@@ -150,17 +152,22 @@ def _latex_finding(item: Finding) -> str:
 
 
 def latex_table(block: Table) -> str:
-    """A table float with booktabs rules; a wide one shrinks to the text width."""
+    """A table float with booktabs rules that shrinks to the text width; a narrow one with wrapped text may break over
+    pages."""
     if not block.rows:
         return ""
     columns = zip(block.columns, zip(*block.rows, strict=True), strict=True)
     spec = "".join(_latex_column(column, [cell.text for cell in cells]) for column, cells in columns)
     head = " & ".join(latex_text(column.header) for column in block.columns)
-    lines = [rf"\begin{{tabular}}{{{spec}}}", r"\toprule", head + r" \\", r"\midrule"]
-    lines += [" & ".join(map(_latex_cell, row)) + r" \\" for row in block.rows]
-    body = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+    rows = [" & ".join(map(_latex_cell, row)) + r" \\" for row in block.rows]
+    lines = "\n".join([r"\toprule", head + r" \\", r"\midrule", *rows, r"\bottomrule"])
+    caption = f"\\caption{{{latex_text(block.caption)}}}" if block.caption else ""
+    if "p{" in spec and len(block.columns) <= MOST_BESIDE_TEXT:
+        titled = f"{caption}\\\\\n" if caption else ""
+        return f"\\begin{{longtable}}{{{spec}}}\n{titled}{lines}\n\\end{{longtable}}"
+    body = f"\\begin{{tabular}}{{{spec}}}\n{lines}\n\\end{{tabular}}"
     fitted = f"\\resizebox{{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}}{{!}}{{%\n{body}}}"
-    caption = f"\\caption{{{latex_text(block.caption)}}}\n" if block.caption else ""
+    caption += "\n" if caption else ""
     return f"\\begin{{table}}\n\\centering\n{caption}{fitted}\n\\end{{table}}"
 
 
