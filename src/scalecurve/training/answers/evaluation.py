@@ -392,7 +392,9 @@ class Evaluation(Result):
     @property
     def answer(self) -> Answer:
         one = answer_of_step(self.outcome, self.cap)
-        reason = " ".join(filter(None, (one.reason, counted_parameters(self.outcome.job.model)))) or None
+        usual = any(note.code == "usual-batch" for note in self.findings)
+        batch = f"No batch is given: {format_count(self.outcome.tokens)} tokens a step." if usual else ""
+        reason = " ".join(filter(None, (one.reason, batch, counted_parameters(self.outcome.job.model)))) or None
         run = f" {self.run}" if self.run and self.outcome.fits else ""
         further = one.next if self.way_out is None else f"a plan names the count that keeps it: `{self.way_out}`"
         return replace(one, decision=one.decision + run, reason=reason, next=further)
