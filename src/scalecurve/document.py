@@ -166,8 +166,17 @@ MEASURE_NEXT = "`scalecurve measure --init study.toml` writes what to fill in"
 QUIET = "measure again when the machine is quiet: `scalecurve doctor` says whether it is"
 
 
+def repeat_at(workers: Iterable[int]) -> str:
+    """What to do next where the noise at these K leaves a decision open."""
+    return f"repeat K = {', '.join(f'{k:,}' for k in sorted(set(workers)))} five times: {MEASURE_NEXT}"
+
+
+_BEFORE_JOB = re.compile(r"(?:'[^']*'|[^'])*?(?= -- )")  # a quoted -- parts nothing
+
+
 def as_typed(text: str) -> str | None:
-    """A proposed command with the study and the command that were typed in the place of STUDY and SAME."""
+    """A proposed command with the study and the command that were typed in the place of STUDY and SAME; options stand
+    before the job of a command (`-- ./solver`)."""
     study, same = TYPED.get()
     if "SAME" in text and same is None:
         return None
@@ -175,11 +184,14 @@ def as_typed(text: str) -> str | None:
         return MEASURE_NEXT
 
     def words(found: re.Match[str]) -> str:
-        typed = (same if found[1] == "SAME" else study) or ""
+        whole = (same if found[1] == "SAME" else study) or ""
+        before = _BEFORE_JOB.match(whole)
+        typed = before[0] if before else whole
+        job = whole[len(typed) :]
         for option in re.findall(r"--[\w-]+", found[2]):  # said again, or left out
             value = "" if "without" in found[2] else "(?: (?!-)('[^']*'|\\S+))?"
             typed = re.sub(rf" {option}{value}(?= |$)", "", typed)
-        return typed if "without" in found[2] else typed + found[2]
+        return typed + job if "without" in found[2] else typed + found[2] + job
 
     return re.sub(r"\b(STUDY|SAME)\b((?: without)?(?: --[\w-]+(?: (?!-)[^ `]+)?)*)", words, text)
 

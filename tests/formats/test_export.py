@@ -118,7 +118,9 @@ def test_bibtex_names_exactly_this_study() -> None:
 
 def test_texts_for_people() -> None:
     assert "| K (GPUs) |" in sc.export(study(), "markdown").decode()
-    assert r"\toprule" in sc.export(study(), "latex").decode()
+    latex = sc.export(study(), "latex").decode()
+    assert latex.startswith(r"\begin{table}")
+    assert latex.endswith("\\end{table}\n")
     summary = sc.export(study(name="<script>"), "github-summary").decode()
     assert "**K = 8 gpus: efficiency" in summary
     assert "<script>" not in summary

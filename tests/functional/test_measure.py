@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -218,3 +219,14 @@ def test_doctor() -> None:
     assert done.returncode == 0
     assert {"launcher": "local", "usable": True, "missing": None} in found["launchers"]
     assert found["noise"]["quanta"] >= 50
+
+
+def test_the_next_command_of_a_dry_run_stands_before_the_job(tmp_path: Path) -> None:
+    words = ["measure", "--regime", "strong", "--workers", "1", "--name", "a -- b", "--dry-run"]
+    job = ["--", "python3", "job.py", "{workers}", "--json"]
+    first = json.loads(tool(*words, "--json", *job, cwd=tmp_path).stdout)["answer"]["next"]
+    typed = shlex.split(first.split("`")[1])
+    assert typed == ["scalecurve", *words, "--expected-seconds", "10s", *job]
+    second = json.loads(tool(*typed[1:-5], "--json", *job, cwd=tmp_path).stdout)["answer"]
+    assert "take" in second["decision"]
+    assert shlex.split(second["next"].split("`")[1]) == ["scalecurve", *words[:-1], "--expected-seconds", "10s", *job]

@@ -38,6 +38,7 @@ from scalecurve.document import (
     Result,
     Tone,
     and_list,
+    repeat_at,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -165,11 +166,10 @@ class SpeedupTable(Result):
         sure = f" ({percent(holds[good])} sure)" if holds[good] < 1 else ""
         first = f"Use up to {workers_text(good, self.k_unit)}{sure}: the bend may be at K = {', '.join(names[:3])}."
         also = f"; it may also be at K = {', '.join(names[3:])}" if names[3:] else ""
-        repeated = ", ".join(f"{k:,}" for k in sorted(chances))
         return Answer(
             decision=first,
             reason=f"The bend is the {rule_words(self)}{also}.",
-            next=f"repeat K = {repeated} five times: {MEASURE_NEXT}",
+            next=f"for the bend, {repeat_at(chances)}",
         )
 
     def _answer_of_disturbed(self) -> Answer:
@@ -269,7 +269,7 @@ class SpeedupTable(Result):
     def body(self) -> Document:
         unit = f" ({self.unit})" if self.unit and self.quantity is not Quantity.SECONDS else ""
         head = (
-            f"{self.name}: {what_scales(self.regime, self.k_unit)}; values in "
+            f"{self.name}: {what_scales(self.regime, self.k_unit, self.findings)}; values in "
             f"{self.quantity.replace('_', ' ')}{unit}; baseline K0 = {self.baseline_k}; intervals at {self.level:.0%}"
         )
         head += " for all K together (Sidak)" if self.simultaneous else ""

@@ -94,5 +94,6 @@ def merge(studies: list[Study], allow_mixed: bool, output: Output) -> None:
     merged = sc.merge(studies, allow_mixed=allow_mixed)
     if output.file is not None and output.format is None and output.file.suffix == ".json":
         sc.save(merged, output.file)
+        note(f"written: {output.file}, {len(studies)} studies as one", output)
     else:
         emit(merged, output)

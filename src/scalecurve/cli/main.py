@@ -153,7 +153,9 @@ def mend_streams() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; messages go to standard error."""
     speaks = ON_COMMAND_LINE.set(True)
-    typed = TYPED.set((None, shlex.join(["scalecurve", *(word for word in arguments if word not in LOOKS)])))
+    end = arguments.index("--") if "--" in arguments else len(arguments)  # what follows are words of a job
+    kept = [word for word in arguments[:end] if word not in LOOKS] + arguments[end:]
+    typed = TYPED.set((None, shlex.join(["scalecurve", *kept])))
     try:
         return _run(arguments)
     finally:

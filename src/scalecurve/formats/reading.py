@@ -244,6 +244,7 @@ class Reading:
     k_origin: str | None = None
     k_unit: str | None = None
     regime: Regime | None = None
+    node_size: int | None = None
     workload: Workload = field(default_factory=Workload)
     warmup: Treatment = Treatment.UNKNOWN
     setup: Treatment = Treatment.UNKNOWN
@@ -277,7 +278,7 @@ class Reading:
             baseline=Baseline(k=options.baseline_k),
             warmup=self.warmup,
             setup=self.setup,
-            node_size=options.node_size,
+            node_size=options.node_size or self.node_size,
             provenance=self.provenance,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from statistics import median
 
@@ -10,6 +10,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.headers import pattern
 from scalecurve.study import Quantity, Regime, Study
+from scalecurve.study.run import FloatArray
 from scalecurve.study.study import REGIME_HELP, StudySet
 
 CLEAR_FALL = 0.8  # of the time at the fewest workers: work that grows with K never gets faster than that
@@ -25,6 +26,23 @@ def regime_in(text: str, form: str = "decision.regime") -> Regime | None:
 def regime_named(label: str) -> Regime | None:
     """The regime that a short name states: weak, strong_4, results-weak-mpi."""
     return regime_in(label, "decision.regime_name")
+
+
+def regime_of_columns(constant: Iterable[str]) -> tuple[Regime, str] | None:
+    """What columns with the same cell in every row hold fixed, with the name of the one that says so: work per worker
+    is weak scaling, unless the total is the same too."""
+    held = {
+        regime: next(filter(pattern(f"decision.work_{name}").search, constant), None)
+        for regime, name in ((Regime.STRONG, "in_total"), (Regime.WEAK, "per_worker"))
+    }
+    return next(((regime, column) for regime, column in held.items() if column is not None), None)
+
+
+def falls(curves: Iterable[Mapping[int, FloatArray]]) -> float | None:
+    """The least time as a share of that at the fewest workers, of most curves; None without a curve of several K."""
+    times = [{k: float(values.mean()) for k, values in curve.items()} for curve in curves]
+    shares = [min(own.values()) / own[min(own)] for own in times if len(own) > 1]
+    return median(shares) if shares else None
 
 
 def with_shown_regime(read: Study | StudySet, subject: str) -> Study | StudySet:
@@ -43,15 +61,12 @@ def with_shown_regime(read: Study | StudySet, subject: str) -> Study | StudySet:
 
 
 def _reason(curves: Iterable[Study]) -> Finding | None:
-    shares = []
-    for study in curves:
-        if study.quantity is not Quantity.SECONDS:
-            message = "The regime is not stated: S and E of a rate are the same under both, laws assume strong scaling"
-            return warning("regime-of-a-rate", message, remedy=WEAK)
-        times = {k: float(values.mean()) for k, values in study.samples.by_k().items()}
-        if len(times) > 1:
-            shares.append(min(times.values()) / times[min(times)])
-    if not shares or median(shares) > CLEAR_FALL:
+    curves = tuple(curves)
+    if any(study.quantity is not Quantity.SECONDS for study in curves):
+        message = "The regime is not stated: S and E of a rate are the same under both, laws assume strong scaling"
+        return warning("regime-of-a-rate", message, remedy=WEAK)
+    share = falls(study.samples.by_k() for study in curves)
+    if share is None or share > CLEAR_FALL:
         return None
-    message = f"The regime is not stated: the times fall to {median(shares):.0%}, so the total work is taken as fixed"
-    return info("regime-from-times", message, remedy=WEAK, share=median(shares))
+    message = f"The regime is not stated: the times fall to {share:.0%}, so the total work is taken as fixed"
+    return info("regime-from-times", message, remedy=WEAK, share=share)

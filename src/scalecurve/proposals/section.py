@@ -15,7 +15,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.units import format_seconds, seconds_alike
-from scalecurve.words import limit_words, percent, workers_text
+from scalecurve.words import limit_words, percent, unit_words, workers_text
 
 FORMS = """Items asked for by these forms, looked up on 2026-11-18 and 2026-11-19:
 ARCHER2, technical assessment (https://www.archer2.ac.uk/support-access/ta/): efficiency up to the job sizes asked for.
@@ -193,7 +193,12 @@ def _items(
         "programming model": study.provenance.launcher,
         "resources requested": asked and f"{asked} node-hours",
     }
-    return tuple(SectionItem(name=name, text=said.get(name) or None, remedy=hint) for name, hint in REMEDIES.items())
+    remedies = REMEDIES
+    if runs is not None:  # what else the hours of that many runs need
+        needed = REMEDIES["job size justified"] if chosen is None else REMEDIES["node counts"]
+        needed = "give times, not rates" if with_nodes and chosen is not None else needed
+        remedies = REMEDIES | {"resources requested": f"for node-hours of {runs:,} runs, {needed}"}
+    return tuple(SectionItem(name=name, text=said.get(name) or None, remedy=hint) for name, hint in remedies.items())
 
 
 def _size_text(study: Study) -> str | None:
@@ -205,13 +210,18 @@ def _size_text(study: Study) -> str | None:
 def methods_text(study: Study, own: SpeedupTable) -> str:
     """The paragraph on methods of a paper: what was held fixed, repeats, statistic, machine and timing."""
     held = "the total work" if study.regime is Regime.STRONG else "the work of each worker"
-    counts = sorted({row.n for row in own.rows})
-    repeats = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    is_open = any(finding.code == "regime-of-a-rate" for finding in study.findings)
+    did = "We ran" if is_open else f"We held {held} fixed and ran"
+    least, most = min(row.n for row in own.rows), max(row.n for row in own.rows)
+    repeats = f"{least} times" if least == most else f"{least} to {most} times"
+    spread = f"{own.statistic}s with {own.level:.0%} intervals{' where runs were repeated' if least == 1 else ''}"
+    if most == 1:
+        repeats, spread = "once", "single values; no interval can be given"
     machine = study.provenance.machine
     place = ", ".join(str(machine[name]) for name in ("cpu", "system") if machine.get(name)) or "an unnamed machine"
     timing = f"; the clock was {study.provenance.timing}" if study.provenance.timing else ""
     return (
-        f"We held {held} fixed and ran the job at K = {', '.join(str(row.k) for row in own.rows)} {study.k_unit}, "
-        f"{repeats} times each, on {place}{timing}. We report {own.statistic}s with {own.level:.0%} intervals; speedup "
-        f"and efficiency are relative to K0 = {own.baseline_k}."
+        f"{did} the job at K = {', '.join(str(row.k) for row in own.rows)} {unit_words(study.k_unit)}, "
+        f"{repeats} each, on {place}{timing}. We report {spread}; speedup and efficiency are relative to "
+        f"K0 = {own.baseline_k}."
     )

@@ -70,7 +70,7 @@ def curve(
     panels = panels or [main_quantity(first)]
     if title:
         names = first.name[:60] if len(tables) == 1 else f"{len(tables)} curves"
-        held = f"{what_scales(first.regime, first.k_unit)}, baseline K0 = {first.baseline_k}"
+        held = f"{what_scales(first.regime, first.k_unit, first.findings)}, baseline K0 = {first.baseline_k}"
         figure.suptitle(wrapped(f"{names}: {held}", figure), x=0.01, ha="left", fontsize="medium")
     if len(tables) > MOST_OVERLAID:
         _multiples(figure, tables, panels[0])
@@ -246,7 +246,9 @@ def paint_forecast(figure: Figure, result: Forecast) -> None:
         lines(axes, [(None, colour, "D", [(row.k, row.value)])], markerfacecolor="white", zorder=4)
         axes.vlines(row.k, row.low, row.high, color=colour, linewidth=1.3, zorder=3)
     log_axis(axes, [*workers, *(row.k for row in result.rows if row.k > workers[-1] and not row.refused)])
-    title = f"{result.name[:60]}: {what_scales(study.regime, study.k_unit)}, measured to K = {workers[-1]}"
+    title = (
+        f"{result.name[:60]}: {what_scales(study.regime, study.k_unit, study.findings)}, measured to K = {workers[-1]}"
+    )
     quantity = str(study.quantity).replace("_", " ")
     name_axes(axes, f"K ({unit_words(study.k_unit)})", quantity, wrapped(title, figure), log=True)
     plain_numbers(axes.yaxis)

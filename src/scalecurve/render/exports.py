@@ -9,7 +9,7 @@ from typing import Any
 
 from scalecurve.analysis import SpeedupTable, TableRow, tabulate
 from scalecurve.analysis.side_by_side import side_by_side
-from scalecurve.document import Document, FindingList, Table
+from scalecurve.document import Document, FindingList, Result, Table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.formats.loading import StudyLike, load_any
@@ -68,10 +68,15 @@ def export_set(studies: StudySet, to: str) -> bytes:
         case "markdown":
             return to_markdown(side_by_side(studies, tabulate).document()).encode()
         case "latex":
-            return to_latex(side_by_side(studies, tabulate).document()).encode()
+            return to_latex(tables_alone(side_by_side(studies, tabulate))).encode()
     names = ", ".join(studies.names[:10])
     remedy = f"csv, json, markdown and latex do; or choose one of {names} with --series"
     raise InputError(Fault("this format has no place for several curves", where="--to", value=to, remedy=remedy))
+
+
+def tables_alone(result: Result) -> Document:
+    """The tables of a result, without its answer, text and findings: what a paper includes."""
+    return Document(None, tuple(block for block in result.body().blocks if isinstance(block, Table)))
 
 
 def export_formats() -> dict[str, str]:
@@ -88,11 +93,10 @@ def to_job_summary(study: Study) -> str:
     has_interval = efficiency.low is not None and efficiency.high is not None
     interval = f" ({efficiency.low:.2f} to {efficiency.high:.2f})" if has_interval else ""
     bend = f"bends at K = {table.bend.k}" if table.bend else "no bend within the data"
-    rows = tuple(block for block in table.document().blocks if isinstance(block, Table))
     parts = [
         f"## {markdown_text(study.name)}: {study.regime} scaling",
         f"**K = {last.k} {markdown_text(table.k_unit)}: efficiency {efficiency.value:.2f}{interval}**, {bend}",
-        to_markdown(Document(None, rows)).strip(),
+        to_markdown(tables_alone(table)).strip(),
     ]
     if table.findings:
         listed = to_markdown(Document(None, (FindingList(table.findings),))).strip()
@@ -157,7 +161,7 @@ def to_shields(study: Study) -> str:
 
 TEXTS: dict[str, tuple[Callable[[Study], str], str]] = {
     "markdown": (lambda study: to_markdown(tabulate(study).document()), "the speedup table for a README or an issue"),
-    "latex": (lambda study: to_latex(tabulate(study).document()), "the speedup table for a paper (booktabs)"),
+    "latex": (lambda study: to_latex(tables_alone(tabulate(study))), "the speedup table for a paper (booktabs)"),
     "github-benchmark": (to_action_benchmark, "JSON for github-action-benchmark"),
     "shields": (to_shields, "a badge as an endpoint of shields.io (JSON)"),
     "github-summary": (to_job_summary, "verdict, table and findings for $GITHUB_STEP_SUMMARY"),

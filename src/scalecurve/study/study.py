@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -52,8 +52,10 @@ def is_load(k_unit: str) -> bool:
     return unit.rpartition(" ")[2].rstrip("s") in LOAD_UNITS or bool(_RATE_UNIT.search(unit))
 
 
-def what_scales(regime: Regime, k_unit: str) -> str:
-    """What grows with K and what is held fixed, for the head of a table or a figure."""
+def what_scales(regime: Regime, k_unit: str, findings: Sequence[Finding] = ()) -> str:
+    """What grows with K and what is held fixed, for the head of a table or a figure; a rate may leave it open."""
+    if any(finding.code == "regime-of-a-rate" for finding in findings):
+        return "strong or weak scaling, not stated"
     return f"one system, more {k_unit}" if is_load(k_unit) else f"{regime} scaling, {regime.held_fixed}"
 
 
@@ -200,7 +202,7 @@ class Study(Result):
         return study_to_dict(self)
 
     def body(self) -> Document:
-        what = f"{what_scales(self.regime, self.k_unit)}; {self.quantity.replace('_', ' ')}"
+        what = f"{what_scales(self.regime, self.k_unit, self.findings)}; {self.quantity.replace('_', ' ')}"
         workers = ", ".join(str(k) for k in self.all_k)
         observed = "1 observation" if len(self.samples) == 1 else f"{len(self.samples)} observations"
         counts = f"{observed} at K = {workers} {self.k_unit}; baseline K0 = {self.baseline_k}"
@@ -340,7 +342,7 @@ class StudySet(Result):
 
     def body(self) -> Document:
         curves = f"{len(self)} curve{'s' if len(self) > 1 else ''}"
-        what = f"{curves}, {what_scales(self.regime, self.k_unit)}; {self.quantity.replace('_', ' ')}"
+        what = f"{curves}, {what_scales(self.regime, self.k_unit, self.findings)}; {self.quantity.replace('_', ' ')}"
         rows = [
             (name, ", ".join(map(str, study.all_k)), str(len(study.samples))) for name, study in self.studies.items()
         ]

@@ -76,3 +76,52 @@ def test_the_caption_states_the_regime(tmp_path: Path) -> None:
 def test_a_regime_that_the_caption_does_not_settle_is_shown_by_the_times(tmp_path: Path, caption: str) -> None:
     (tmp_path / "t.md").write_text(caption + NODES_AND_CORES)
     assert "regime-from-times" in {finding.code for finding in sc.load(tmp_path / "t.md", k_column="Nodes").findings}
+
+
+RATES = "gpus,images/s,{head}\n1,415,{cell}\n2,818,{cell}\n4,1602,{cell}\n8,3104,{cell}\n"
+
+
+@pytest.mark.parametrize(
+    "head", ["batch per gpu", "local batch", "local_batch_size", "micro batch", "cells/rank", "work per worker"]
+)
+def test_a_constant_column_of_work_per_worker_shows_weak_scaling(tmp_path: Path, head: str) -> None:
+    table = tmp_path / "rates.csv"
+    table.write_text(RATES.format(head=head, cell=256))
+
+    study = sc.load(table)
+
+    assert study.regime == "weak"
+    assert "regime-of-a-rate" not in {finding.code for finding in study.findings}
+    assert "work per worker fixed" in str(sc.tabulate(study))
+    assert sc.load(table, regime="strong").regime == "strong"
+
+
+def test_a_constant_total_shows_strong_scaling(tmp_path: Path) -> None:
+    table = tmp_path / "rates.csv"
+    table.write_text(RATES.format(head="global batch", cell=4096))
+    assert "total work fixed" in str(sc.tabulate(table))
+
+
+@pytest.mark.parametrize("head", ["batch", "memory per gpu", "threads per rank"])
+def test_other_constant_columns_leave_the_regime_of_a_rate_open(tmp_path: Path, head: str) -> None:
+    table = tmp_path / "rates.csv"
+    table.write_text(RATES.format(head=head, cell=4))
+    text = str(sc.tabulate(table))
+    assert "strong or weak scaling, not stated" in text
+    assert "total work fixed" not in text
+
+
+def test_times_of_an_epoch_fall_with_the_same_batch_per_worker(tmp_path: Path) -> None:
+    table = tmp_path / "epochs.csv"
+    table.write_text("gpus,epoch time (s),batch per gpu\n1,800,32\n2,410,32\n4,210,32\n8,120,32\n")
+    assert sc.load(table).regime == "strong"
+    table.write_text("gpus,step time (s),batch per gpu\n1,8.0,32\n2,8.1,32\n4,8.3,32\n8,8.9,32\n")
+    assert sc.load(table).regime == "weak"
+
+
+def test_a_column_of_ranks_per_node_is_the_node_size(tmp_path: Path) -> None:
+    table = tmp_path / "nodes.md"
+    rows = "".join(f"| {k // 4} | 4 | {k} | {t} |\n" for k, t in ((4, 80.0), (8, 41.0), (16, 22.0)))
+    table.write_text(f"| Nodes | Ranks/node | MPI ranks | Time [s] |\n|---|---|---|---|\n{rows}")
+    assert sc.load(table, regime="strong").node_size == 4
+    assert sc.load(table, regime="strong", node_size=8).node_size == 8

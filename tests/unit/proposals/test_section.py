@@ -78,3 +78,43 @@ def test_a_paper_and_a_buyer_get_their_sections_only(tmp_path: Path) -> None:
     assert "USD" in buyer.read_text()
     with pytest.raises(InputError, match="unknown purpose"):
         sc.write_report(study, tmp_path / "x.md", purpose="boss")
+
+
+def test_methods_claim_neither_intervals_of_single_runs_nor_a_regime_that_nobody_stated(tmp_path: Path) -> None:
+    rates = tmp_path / "rates.csv"
+    rates.write_text("gpus,images/s\n1,415\n2,818\n4,1602\n")
+    study = sc.load(rates)
+    text = methods_text(study, sc.tabulate(study))
+    assert text.startswith("We ran the job at K = 1, 2, 4 GPUs, once each")
+    assert "no interval can be given" in text
+    assert "95" not in text
+    repeated = sc.load({1: [8.0, 8.1], 2: [4.2], 4: [2.3, 2.4, 2.2]}, regime="strong")
+    text = methods_text(repeated, sc.tabulate(repeated))
+    assert "1 to 3 times each" in text
+    assert "where runs were repeated" in text
+
+
+def test_runs_that_were_stated_are_not_missing() -> None:
+    study = sc.load(TIMES, regime="strong", k_unit="gpus")
+    item = next(
+        one
+        for one in scaling_section([(study, sc.tabulate(study))], runs=100).items
+        if one.name == "resources requested"
+    )
+    assert item.text is None
+    assert "--node-size" in item.remedy
+    assert "--runs" not in item.remedy
+
+
+def test_the_page_of_a_buyer_leads_with_the_verdict_on_the_proposal(tmp_path: Path) -> None:
+    proposal = tmp_path / "proposal.toml"
+    proposal.write_text(
+        'workers = 64\nworkers_today = 8\nk_unit = "gpus"\nregime = "strong"\n[strong]\n'
+        "points = [{ k = 8, efficiency = 0.9 }, { k = 16, efficiency = 0.83 }, { k = 64, efficiency = 0.5 }]\n"
+    )
+    study = sc.load(TIMES, regime="strong", k_unit="gpus")
+    for sources in (study, [study, study]):
+        [page, *_] = sc.write_report(sources, tmp_path / "buyer.md", purpose="buyer", proposal=proposal)
+        first = page.read_text().partition("The answer")[2].strip().splitlines()[0]
+        assert first.startswith("Do not buy 64 GPUs")
+        assert "## The proposal" in page.read_text()

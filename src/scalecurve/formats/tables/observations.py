@@ -9,8 +9,9 @@ import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import info, warning
-from scalecurve.formats.headers import Statistic
+from scalecurve.formats.headers import Statistic, counted_per_worker
 from scalecurve.formats.reading import ColumnUse, Reading, Role, TableCurve, Unclear
+from scalecurve.formats.regime import CLEAR_FALL, falls, regime_of_columns
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.candidates import Candidate
 from scalecurve.formats.tables.cells import labels_of, numbers_of
@@ -27,7 +28,7 @@ from scalecurve.formats.tables.kept_rows import (
 from scalecurve.formats.tables.meanings import meaning_of, say_units
 from scalecurve.formats.tables.roles import settle_others
 from scalecurve.formats.tables.work import Mask, Meaning, TableWork
-from scalecurve.study import Provenance, Quantity, Samples, Workload
+from scalecurve.study import Provenance, Quantity, Regime, Samples, Workload
 from scalecurve.study.run import FloatArray, IntArray, Summary
 
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
@@ -215,8 +216,10 @@ def _chosen_curves(work: TableWork, curves: list[TableCurve], meaning: Meaning) 
     several = [curve for curve in curves if len(curve.samples.distinct_k) > 1]
     telling = [i for i, use in work.uses.items() if use.role is Role.SERIES]
     columns = ", ".join(map(work.name, telling))
-    if not several:
-        text = f"each curve that {columns} tells apart was measured at a single K"
+    is_weak = work.options.regime is Regime.WEAK
+    grows = is_weak and len(several) < len(curves) and any(work.view.heads[i].says("work") for i in telling)
+    if not several or grows:  # in weak scaling the size is chosen anew at each K, and is no curve
+        text = f"{'a' if several else 'each'} curve that {columns} tells apart was measured at a single K"
         remedy = f"keep the rows of one curve, or rename {columns} to `repeat` if the rows are repeats"
         names = [work.name(i) or str(i + 1) for i in telling]
         ways = [{"ignore": (*work.options.ignore, *own)} for own in (*((name,) for name in names), names)]
@@ -268,22 +271,50 @@ def _reading(
     column = meaning.column
     k_name = None if chosen.k is None else work.name(chosen.k)
     value_name = work.name(chosen.value)
-    constant = [f"{use.name}: {use.why.partition(': ')[2]}" for use in work.uses.values() if use.role is Role.CONSTANT]
+    constant = {use.name: use.why.partition(": ")[2] for use in work.uses.values() if use.role is Role.CONSTANT}
     assumed = any(finding.code == "seconds-assumed" for finding in work.findings)
+    unit = k_unit(work)
     return Reading(
         curves=tuple(curves),
+        regime=_held_fixed(work, curves, constant, column.quantity),
+        node_size=_node_size(constant, unit),
         columns=uses,
         quantity=column.quantity,
         unit=column.unit,
-        k_unit=k_unit(work),
+        k_unit=unit,
         k_origin="the file's name" if k_name is None else f"column `{k_name}`",
         value_origin=f"column `{value_name}`",
         workload=Workload(name=source.stem),
         provenance=Provenance(
             source=source.file_name,
             tool="plain table",
-            notes=(f"columns {k_name or 'K from the name'} and {value_name}", *constant[:20]),
+            notes=(
+                f"columns {k_name or 'K from the name'} and {value_name}",
+                *(f"{head}: {cell}" for head, cell in [*constant.items()][:20]),
+            ),
         ),
         assumed=("seconds",) if assumed else (),
         findings=tuple(work.findings),
     )
+
+
+def _held_fixed(
+    work: TableWork, curves: Sequence[TableCurve], constant: Mapping[str, str], quantity: Quantity
+) -> Regime | None:
+    """The regime that columns of one cell show, with a finding that says so; None where the regime was stated, or the
+    times fall although the work per worker is the same, as those of an epoch do."""
+    if work.options.regime is not None or (shown := regime_of_columns(constant)) is None:
+        return None
+    regime, name = shown
+    share = falls(curve.samples.by_k() for curve in curves) if quantity is Quantity.SECONDS else None
+    if regime is Regime.WEAK and share is not None and share <= CLEAR_FALL:
+        return None
+    text = f"column `{name}` is {constant[name]} in every row: {regime} scaling, {regime.held_fixed}"
+    work.findings.append(info("regime-in-text", text, remedy="say --regime if that is wrong"))
+    return regime
+
+
+def _node_size(constant: Mapping[str, str], unit: str | None) -> int | None:
+    """The workers of a node, from a column that holds one count of them: Ranks/node where K counts ranks."""
+    sizes = [cell for name, cell in constant.items() if counted_per_worker(name) in ((unit, "nodes"), (unit, "hosts"))]
+    return next((int(cell) for cell in sizes if cell.isdecimal() and int(cell) > 0), None)

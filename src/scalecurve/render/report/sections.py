@@ -33,6 +33,7 @@ from scalecurve.render.plots import Picture
 from scalecurve.render.report.material import Material, Part, Refusal
 from scalecurve.study import Regime, Study
 from scalecurve.study.file import count_steps
+from scalecurve.study.study import what_scales
 from scalecurve.words import limit_words, percent, workers_text
 
 MOST_RAW = 20_000  # observations carried in the page
@@ -387,7 +388,7 @@ def provenance_section(study: Study) -> Section:
         ("workload", job.name),
         ("described as", job.description),
         ("command", " ".join(job.command) or None),
-        ("held fixed", study.regime.held_fixed),
+        ("held fixed", what_scales(study.regime, study.k_unit, study.findings)),
         ("total work", job.total),
         ("work per worker", job.per_worker),
         ("unit of work", job.work_unit),

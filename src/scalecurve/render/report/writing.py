@@ -34,6 +34,7 @@ from scalecurve.study import Study, StudySet
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.study import size_in, what_scales
 from scalecurve.units import format_count
+from scalecurve.words import unit_words
 
 Writer = Callable[[Page, Path], dict[Path, bytes]]
 NAME_LENGTH = 120
@@ -42,7 +43,7 @@ MOST_NAMED = 3  # studies in the title
 PURPOSES: dict[str, tuple[str, ...]] = {  # the sections of a page for each purpose
     "proposal": (),
     "paper": ("methods", "curve", "table", "provenance"),
-    "buyer": ("curve", "cost"),
+    "buyer": ("proposal", "curve", "cost"),
 }
 PAPERS = ("a4", "letter")
 MOST_BESIDE = 2  # studies with a column each; more have a line each
@@ -213,6 +214,8 @@ def write(
         page = with_methods(page, materials)
     if purpose is not None and purpose != "proposal":
         page = only(page, PURPOSES[purpose])
+    if purpose == "buyer":
+        page = led_by_verdicts(page, materials)
     contents = FORMATS[kind](replace(page, paper=paper), path)
     for name, content in contents.items():
         write_atomically(name, content)
@@ -249,6 +252,17 @@ def with_methods(page: Page, materials: Sequence[Material]) -> Page:
     return replace(page, parts=tuple(parts))
 
 
+def led_by_verdicts(page: Page, materials: Sequence[Material]) -> Page:
+    """The page with the verdict on the proposal before every other answer."""
+    said = next((own.proposal.answer for own in materials if isinstance(own.proposal, Result)), None)
+    if said is None:
+        return page
+    verdict = replace(said, next=None).lines()
+    if len(page.parts) > 1:
+        return replace(page, answer=(*verdict, *page.answer))
+    return replace(page, parts=tuple(replace(part, answer=(*verdict, *part.answer)) for part in page.parts))
+
+
 def only(page: Page, keys: Sequence[str]) -> Page:
     """The page with these sections of every study, in this order."""
     parts = [
@@ -269,8 +283,8 @@ def page_of(materials: Sequence[Material], together: Together | None = None) -> 
     )
     subtitles: dict[str, int] = {}
     for study in (material.study for material in materials):
-        held = what_scales(study.regime, study.k_unit).capitalize()
-        k = f"K = {study.all_k[0]} to {study.all_k[-1]} {study.k_unit[:40]}"
+        held = what_scales(study.regime, study.k_unit, study.findings).capitalize()
+        k = f"K = {study.all_k[0]} to {study.all_k[-1]} {unit_words(study.k_unit[:40])}"
         words = f"{held}: {len(study.samples):,} observations from {k}"
         subtitles[words] = subtitles.get(words, 0) + 1
     shared: tuple[Section, ...] = ()
