@@ -134,6 +134,7 @@ class Machine:
     usd_per_gpu_hour: float | None = None
     pue: float | None = None
     gco2_per_kwh: float | None = None
+    gpus: int | None = None  # of the whole cluster
 
     def links(self) -> tuple[LinkPreset, LinkPreset]:
         """The link inside a node and the one between nodes; latencies as NVLink's and InfiniBand's where not given."""
@@ -169,24 +170,29 @@ def describe_machine(content: Mapping[str, Any], *, subject: str = "cluster", ba
         name=None, accelerator=chip, node=chip.node, inner_rate=chip.inner_rate, outer_rate=chip.outer_rate
     )
     if "memory" in values:
-        size = _number(values, "memory", faults)
-        chip = replace(chip, capacity=size * (GIB if size < BARE else 1.0))
+        held = _number(values, "memory", faults)
+        chip = replace(chip, capacity=held * (GIB if held < BARE else 1.0))
     rates = {side: _rate(values, side, faults) for side in ("inner", "outer")}
     numbers = {
-        key: _number(values, key, faults) for key in ("usd_per_gpu_hour", "pue", "gco2_per_kwh") if key in values
+        key: _number(values, key, faults)
+        for key in ("usd_per_gpu_hour", "pue", "gco2_per_kwh", "gpus")
+        if key in values
     }
     waits = {key: _seconds(values, key, faults) for key in ("inner_latency", "outer_latency") if key in values}
     node = _number(values, "node", faults) if "node" in values else float(start.node)
     if not node.is_integer() or node < 1:
         faults.append(Fault("must be a whole number above 0", "node", str(values["node"])))
+    size = numbers.pop("gpus", None)
+    if size is not None and (not size.is_integer() or size < 1):
+        faults.append(Fault("must be a whole number above 0", "gpus", str(values["gpus"])))
     if numbers.get("pue", 1.0) < 1.0:
         faults.append(Fault("power usage effectiveness is at least 1", "pue", str(values["pue"])))
     if faults:
         raise InputError(faults, subject=subject)
     return replace(
         start, name=str(values["name"]) if "name" in values else start.name, accelerator=chip, node=int(node),
-        inner_rate=rates["inner"] or start.inner_rate, outer_rate=rates["outer"] or start.outer_rate, **numbers,
-        **waits,
+        inner_rate=rates["inner"] or start.inner_rate, outer_rate=rates["outer"] or start.outer_rate,
+        gpus=start.gpus if size is None else int(size), **numbers, **waits,
     )  # fmt: skip
 
 

@@ -474,6 +474,7 @@ class ChosenScale:
     gpus: int | None = None
     sentence: str | None = None
     short: str | None = None
+    limits: str | None = None  # whether deadline and budget are kept, and its chance
     findings: tuple[Finding, ...] = ()
     way_out: str | None = None  # a command that keeps what none of the swept P keeps
 
@@ -490,14 +491,19 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     near = min(rows, key=lambda row: (excess(row, request), row.gpus))
     allowed = [row for row in rows if excess(row, request) <= 1.0]
     if not allowed:
-        counts = f"{near.unit[:-1]} counts"
-        return ChosenScale(sentence=f"None of these {counts} meets {limits}; the nearest is {near.words}.")
+        chance = chance_words(chance_of_limits(near, request))
+        counts = f"None of these {near.unit[:-1]} counts meets"
+        miss = f"{counts} {limits} (chance {chance}); the nearest is {near.words}."
+        if len(rows) == 1:
+            miss = f"{near.words} miss {limits} (chance {chance})."
+        return ChosenScale(sentence=miss, limits=f"missing {limits} (chance {chance})")
     sure = [row for row in allowed if chance_of_limits(row, request) >= SURE]
     best = min(sure or allowed, key=lambda row: (getattr(row, key), row.gpus))
     if not limits and request.objective is None:
         return ChosenScale(best.gpus)
     energy = f" ({best.run_kwh:,.0f} kWh)" if objective == "energy" else ""
-    return worded(best, f"best by {objective}{energy}{f' within {limits}' if limits else ''}", request, sure=bool(sure))
+    within = f" within {limits}" if limits else ""
+    return worded(best, f"best by {objective}{energy}{within}", f"keeping {limits}", request, sure=bool(sure))
 
 
 def chosen_without_price(rows: Sequence[PlanRow], request: PlanRequest, objective: str) -> ChosenScale:
@@ -505,13 +511,14 @@ def chosen_without_price(rows: Sequence[PlanRow], request: PlanRequest, objectiv
     unpaid = request.budget_dollars is not None and rows[0].run_usd is None
     asked = limit_words(None, request.budget_dollars) if unpaid else f"the objective {objective}"
     note = info("no-price", f"{asked} needs a figure that this cluster does not have", remedy="give --price")
+    open_limit = f"whether {asked} are kept needs a price" if unpaid else None
     if request.deadline_seconds is None or rows[0].run_seconds is None:
-        return ChosenScale(findings=(note,))
+        return ChosenScale(limits=open_limit, findings=(note,))
     chosen = choose(rows, replace(request, budget=None if unpaid else request.budget, objective="time"))
     return replace(chosen, findings=(note, *chosen.findings))
 
 
-def worded(best: PlanRow, short: str, request: PlanRequest, *, sure: bool) -> ChosenScale:
+def worded(best: PlanRow, short: str, kept: str, request: PlanRequest, *, sure: bool) -> ChosenScale:
     """A choice in words, with the probability of its limits, and a warning where no P is sure to meet them."""
     given = {"deadline": request.deadline_seconds, "budget": request.budget_dollars}
     limits = [f"the {name}" for name, limit in given.items() if limit is not None]
@@ -527,7 +534,8 @@ def worded(best: PlanRow, short: str, request: PlanRequest, *, sure: bool) -> Ch
         "limits-uncertain", f"with {best.gpus:,} {best.unit} the probability of keeping {met} is only {likely}",
         remedy=f"{way}, or give runs (--measured)", probability=chance,
     )  # fmt: skip
-    return ChosenScale(best.gpus, sentence, f"{short} (chance {likely})", () if sure else (unsure,))
+    odds, findings = f" (chance {likely})", () if sure else (unsure,)
+    return ChosenScale(best.gpus, sentence, short + odds, kept + odds, findings)
 
 
 def chance_of_limits(row: PlanRow, request: PlanRequest) -> float:

@@ -18,7 +18,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.inputs.capabilities import capability_faults
-from scalecurve.training.inputs.cluster import Cluster, ClusterLike, cluster_gpus, read_cluster
+from scalecurve.training.inputs.cluster import Cluster, ClusterLike, read_cluster
 from scalecurve.training.inputs.layout import Grid, Layout, LayoutLike, grid_of_layouts, layout_faults, read_layout
 from scalecurve.training.inputs.likeness import StepTraits, job_place, left_between, one_of
 from scalecurve.training.inputs.request import batch_sequences, sequence_length
@@ -33,7 +33,15 @@ from scalecurve.training.inputs.stack import (
     moved_by,
     read_stack,
 )
-from scalecurve.training.inputs.transformer import Array, ModelLike, Shape, Transformer, read_model, stack_shapes
+from scalecurve.training.inputs.transformer import (
+    Array,
+    ModelLike,
+    Shape,
+    Transformer,
+    models,
+    read_model,
+    stack_shapes,
+)
 from scalecurve.training.physics.memory import USABLE, Memory, memory, stage_memory
 from scalecurve.training.physics.run import DataParallelCap
 from scalecurve.training.physics.steptime import STEP_TERMS, step_time
@@ -370,15 +378,26 @@ class Evaluation(Result):
     outcome: StepOutcome
     findings: tuple[Finding, ...] = ()
     cap: DataParallelCap | None = None  # how far replicas of this layout reach
+    run: str = ""  # what the target takes, and whether deadline and budget are kept
+    run_seconds: float | None = None
+    run_usd: float | None = None
+    way_out: str | None = None  # where they are not: the plan that names a count that does
+    chance: float | None = None  # of keeping deadline and budget
 
     left_out = LEFT_OUT
     JSON = """
-        **outcome model=outcome.job.model cluster=outcome.job.cluster stack=outcome.job.stack cap
-        calibration=outcome.calibration left_out findings"""
+        **outcome run_seconds run_usd chance model=outcome.job.model cluster=outcome.job.cluster
+        stack=outcome.job.stack cap calibration=outcome.calibration left_out findings"""
 
     @property
     def answer(self) -> Answer:
-        return answer_of_step(self.outcome, self.cap)
+        one = answer_of_step(self.outcome, self.cap)
+        usual = any(note.code == "usual-batch" for note in self.findings)
+        batch = f"No batch is given: {format_count(self.outcome.tokens)} tokens a step." if usual else ""
+        reason = " ".join(filter(None, (one.reason, batch, counted_parameters(self.outcome.job.model)))) or None
+        run = f" {self.run}" if self.run and self.outcome.fits else ""
+        further = one.next if self.way_out is None else f"a plan names the count that keeps it: `{self.way_out}`"
+        return replace(one, decision=one.decision + run, reason=reason, next=further)
 
     @property
     def step_seconds(self) -> float:
@@ -418,6 +437,16 @@ class Evaluation(Result):
         left = Paragraph("Left out: " + "; ".join(LEFT_OUT) + ".", "muted")
         shares = table(["term", "seconds", "share"], rows)
         return Document(head, (Paragraph(facts), shares, Paragraph(origin), left, FindingList(self.findings)))
+
+
+def counted_parameters(model: Transformer) -> str:
+    """How many parameters the sizes make, for a model that is no preset; else empty."""
+    if models().get(model.name) == model:
+        return ""
+    count = f"By its sizes the model has {format_count(model.parameters)} parameters"
+    if model.gated or model.source != "given":
+        return f"{count}."
+    return f"{count} ({format_count(replace(model, gated=True).parameters)} with gated=true, as Llama's)."
 
 
 def answer_of_step(outcome: StepOutcome, cap: DataParallelCap | None = None) -> Answer:
@@ -477,7 +506,8 @@ def evaluate_layout(
     taken from `gpus` and accumulation from `batch` where the layout leaves them out.  `price` is dollars per
     accelerator-hour; with `adapters` low-rank adapters are trained beside frozen weights.
     """
-    gpus = gpus or cluster_gpus(cluster)
+    if "dp" not in read_layout(layout):
+        gpus = gpus or read_cluster(cluster).gpus
     job = read_job(model, cluster, layout, batch=batch, seq=seq, stack=stack, precision=precision, gpus=gpus)
     job = replace(job, adapter=adapters)
     if price is not None:
@@ -494,6 +524,9 @@ def evaluate_layout(
         message = f"{held}: above the {100 * USABLE:.0f} % that a plan counts on, the rest goes to fragmentation"
         findings.append(warning("tight", message, remedy=NEEDS_LESS))
     findings += calibration_notes(job.stack, job.cluster, outcome.calibration)
+    if job.cluster.gpus is not None and outcome.gpus > job.cluster.gpus:
+        message = f"the layout needs {outcome.gpus:,} {outcome.unit}: the cluster has {job.cluster.gpus:,}"
+        findings.append(warning("beyond-cluster", message, remedy="lower dp"))
     if job.layout.interleave > 1 and job.layout.accumulation % job.layout.pp:
         message = f"{job.layout.accumulation} micro-batches do not divide by pp {job.layout.pp}, as interleaving needs"
         findings.append(warning("ragged-interleave", message))

@@ -28,6 +28,7 @@ from scalecurve.training.answers.curve import (
     best_uses,
     between,
     build_rows,
+    chance_of_limits,
     choose,
     compute_optimal,
     cost_effective,
@@ -42,6 +43,7 @@ from scalecurve.training.answers.evaluation import (
     Evaluation,
     StepOutcome,
     calibration_notes,
+    counted_parameters,
     evaluate_layout,
 )
 from scalecurve.training.inputs.cluster import Cluster, ClusterLike, read_cluster
@@ -72,12 +74,21 @@ from scalecurve.training.search.search import (
     FULL,
     USUAL_TOKENS,
     Axes,
+    BestLayouts,
     SearchTask,
     nearest_batch,
     search,
     smallest_replica,
 )
-from scalecurve.units import WorkersLike, format_count, format_interval, format_memory, format_seconds, seconds_alike
+from scalecurve.units import (
+    WorkersLike,
+    format_count,
+    format_interval,
+    format_memory,
+    format_seconds,
+    format_seconds_range,
+    seconds_alike,
+)
 from scalecurve.words import beside, workers_text
 
 if TYPE_CHECKING:
@@ -207,27 +218,30 @@ class Plan(Result):
     @property
     def answer(self) -> Answer:
         target = f"Target: {self.basis.goal}." if self.basis and not self.rows[0].optimal else ""
+        reasons = (target, counted_parameters(self.rows[0].outcome.job.model), *self._reasons)
         return Answer(
             decision=short_sentence(self._decision), confidence=self._confidence,
-            reason=" ".join(filter(None, (target, *self._reasons))) or None, next=self._next,
+            reason=" ".join(filter(None, reasons)) or None, next=self._next,
         )  # fmt: skip
 
     @property
     def _decision(self) -> str:
-        row, unit = self.advised, self.unit
+        row, unit, limits = self.advised, self.unit, self.chosen.limits
         if self.choice and self.chosen.gpus is None:
             return self.choice
         if row.optimal:
             return (
                 f"On {row.gpus:,} {unit} train {format_count(row.optimal.parameters)} parameters: {row.optimal.words}."
             )
+        if limits and (len(self.rows) == 1 or self.grown or not self.chosen.short):
+            return f"{'Use ' if len(self.rows) > 1 else ''}{workers_text(row.gpus, unit)}: {spent(row)}, {limits}."
         if self.grown:
             last, fixed = self.rows[-1], self.strong[-1]
             return (
                 f"At {last.gpus:,} {unit} grow the model: {short_factor(last.speedup)} the useful work of "
                 f"{self.rows[0].gpus:,}; the fixed job {short_factor(fixed.speedup)}."
             )
-        if self.better:
+        if self.better and not limits:
             size, free = format_count(row.outcome.tokens), self.better
             batch = f"{format_count(free.outcome.tokens)} on {free.gpus:,} {unit}"
             return f"Lower the batch: at {size} tokens {row.wasted:.0%} are wasted; {batch}: {spent(free)}."
@@ -254,15 +268,22 @@ class Plan(Result):
 
     @property
     def _confidence(self) -> str:
-        first, scale = self.rows[0].outcome, self.cost_effective
-        known = f"Times are known within a factor of {math.exp(first.half_width):.2f} (90 %)"
+        row, scale = self.advised, self.cost_effective
+        if self.better and not self.chosen.limits:
+            row = self.better
+        elif self.grown:
+            row = self.rows[-1]
+        factor, run = math.exp(row.outcome.half_width), row.run_seconds
+        what, seconds = ("a step of", row.step_seconds) if run is None or row.optimal else ("a run of", run)
+        ends = format_seconds_range(seconds / factor, seconds * factor, " to ")
+        known = f"On {workers_text(row.gpus, self.unit)} expect {what} {ends} (90 %)"
         if self.runs:
             from scalecurve.training.answers.measured import runs_in_words
 
             known += f" by {runs_in_words(self.runs, self.charge)}"
         if len(self.rows) == 1 or self.choice or scale.low == scale.high:
             return f"{known}."
-        more = " or more" if scale.ended else ""
+        more = " or more" if scale.ended and self.further else ""
         place = f"{scale.low:,} to {scale.high:,}{more}"
         if scale.peak != scale.gpus:
             place = f"{scale.peak:,}, which is not among these counts ({place})"
@@ -313,6 +334,7 @@ class Plan(Result):
         if (
             len(self.rows) > 1
             and not self.choice
+            and self.further
             and "uncharged-batch" not in codes
             and (scale.ended or scale.peak > scale.gpus)
         ):
@@ -664,19 +686,57 @@ def one_layout(request: PlanRequest, calibration: StackCalibration | None) -> Ev
     if len(counts) > 1:
         hint = command_of(request, gpus=counts[-1])
         raise InputError(Fault("one layout is evaluated at one P", "gpus", str(request.gpus), hint))
-    layout, batch = request.layout or {}, request.global_batch
-    evaluation = evaluate_layout(
-        request.model, request.cluster, layout, batch=str(batch).partition("fixed:")[2] or batch, seq=request.seq,
-        stack=request.stack, precision=request.precision, gpus=counts[0] if counts else None,
-        calibration=calibration, price=request.price, adapters=request.adapters,
-    )  # fmt: skip
+    swept = {name: None for name in ("weak", "compute_optimal", "objective", "top") if getattr(request, name)}
+    if swept:
+        flags = ", ".join(name.replace("_", "-") for name in swept)
+        raise InputError(
+            Fault("this is asked of a sweep, not of one layout", flags, remedy=command_of(request, **swept))
+        )
+    layout, batch = read_layout(request.layout or {}), request.global_batch
+
+    def at_batch(batch: float | str | None) -> Evaluation:
+        return evaluate_layout(
+            request.model, request.cluster, layout, batch=batch, seq=request.seq, stack=request.stack,
+            precision=request.precision, gpus=counts[0] if counts else None, calibration=calibration,
+            price=request.price, adapters=request.adapters,
+        )  # fmt: skip
+
+    evaluation = at_batch(str(batch).partition("fixed:")[2] or batch)
     job = evaluation.outcome.job
-    split, critical = job.layout, read_terms(request, job.model, job.seq).critical
-    stated = split.accumulation if "accumulation" in read_layout(layout) else 1
+    split, terms = job.layout, read_terms(request, job.model, job.seq)
+    critical, findings = terms.critical, list(evaluation.findings)
+    if batch is None and "accumulation" not in layout:  # as a sweep would
+        unit = split.dp * split.micro * (split.pp if split.interleave > 1 else 1)
+        evaluation = at_batch(f"{max(terms.choice.largest.sequences // unit, 1) * unit} sequences")
+        findings = [*evaluation.findings, _usual_batch(evaluation.outcome.tokens)]
+    stated = split.accumulation if "accumulation" in layout else 1
     cap = data_parallel_cap(
         critical, None, seq=job.seq, per_replica=split.gpus // split.dp, sequences=split.micro * stated
     )
-    return replace(evaluation, cap=cap)
+    evaluation = replace(evaluation, cap=cap, findings=tuple(findings))
+    if (request.tokens, request.deadline, request.budget) == (None, None, None):
+        return evaluation
+    return with_run(evaluation, terms, request, calibration)
+
+
+def with_run(
+    evaluation: Evaluation, terms: RunTerms, request: PlanRequest, calibration: StackCalibration | None
+) -> Evaluation:
+    """What the target takes with this layout, and whether deadline and budget are kept."""
+    task, outcome = read_task(request, calibration, FULL), evaluation.outcome
+    best = BestLayouts(outcome.gpus, outcome.layout.sequences, (outcome.layout,), outcome.seconds, 1, None)
+    rows = build_rows([Use(outcome.gpus, best, task)], terms, None)
+    chosen, row = choose(rows, request), rows[0]
+    limits = f", {chosen.limits}" if chosen.limits else ""
+    missed = chosen.gpus is None and chosen.sentence is not None
+    asked = request.deadline is not None or (request.budget is not None and row.run_usd is not None)
+    return replace(
+        evaluation, run=f"{format_count(row.raw_tokens or 0.0)} tokens: {spent(row)}{limits}.",
+        run_seconds=row.run_seconds, run_usd=row.run_usd,
+        chance=chance_of_limits(row, request) if asked else None,
+        findings=(*evaluation.findings, *chosen.findings),
+        way_out=command_of(request, layout=None, gpus=outcome.gpus) if missed else None,
+    )  # fmt: skip
 
 
 def command_of(request: PlanRequest, **changes: object) -> str:
@@ -695,15 +755,20 @@ def command_of(request: PlanRequest, **changes: object) -> str:
 
 def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, axes: Axes = FULL) -> Plan:
     """Search every P, evaluate the best, and read the marks off the curve."""
-    counts, grows = request.counts, request.weak
-    task = read_task(request, calibration, axes)
+    task, grows = read_task(request, calibration, axes), request.weak
+    most = task.cluster.gpus or LARGEST_P
+    counts = [count for count in request.counts if count <= most or task.cluster.gpus is None]
+    if not counts:
+        value, hint = f"{min(request.counts):,}", command_of(request, gpus=most)
+        raise InputError(Fault(f"the cluster has {most:,} accelerators", "gpus", value, hint), subject="plan")
     terms = read_terms(request, task.model, task.seq)
     choice, critical, cluster = terms.choice, terms.critical, task.cluster
     caps = find_caps(task, terms, largest=request.global_batch is not None or critical is None)
     cap = min(caps.values(), key=lambda one: one.accelerators, default=None)
     gaps = [] if grows else between(counts)
     halved = [counts[0] // 2] if len(counts) == 1 and counts[0] % 2 == 0 else []
-    others = sorted({*gaps, *halved, *(2 * count for count in counts)} - set(counts))
+    doubled = [2 * count for count in counts if 2 * count <= most or task.cluster.gpus is None]
+    others = sorted({*gaps, *halved, *doubled} - set(counts))
     uses = best_uses(task, [*counts, *others], terms)
     fixed = build_rows(uses, terms, cap)
     asked = grown_uses(task, counts, terms) if grows else uses[: len(counts)]
@@ -719,6 +784,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     )  # fmt: skip
     better = unheld(task, rows, terms, cap)
     unfixed = command_of(request, global_batch=f"{choice.largest.sequences} sequences") if better else None
+    further = further_counts(counts, effective, most, grows=grows)
     words = "the batch grows with P" if request.regime == "batch grows" else f"{request.regime} scaling"
     return Plan(
         title=(
@@ -734,15 +800,19 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         else RunBasis(target=terms.target, grows=grows, charged=critical is not None, cluster=cluster),
         learning=read_learning_rate(request.learning_rate, task.seq, [row.outcome.tokens for row in rows]),
         better=better, way_out=chosen.way_out or unfixed,
-        further=command_of(request, gpus=further_counts(counts, effective, grows=grows)),
+        further=command_of(request, gpus=further) if further else None,
     )  # fmt: skip
 
 
-def further_counts(counts: Sequence[int], scale: CostEffective, *, grows: bool) -> list[int]:
-    """The P to sweep next: beyond the end, or with the place between two P where doublings stop paying."""
+def further_counts(counts: Sequence[int], scale: CostEffective, most: int, *, grows: bool) -> list[int]:
+    """The P to sweep next: beyond the end as far as the cluster reaches, or with the place between two P where
+    doublings stop paying; none where the cluster ends."""
     if not scale.ended and not grows:
         return sorted({*counts, scale.peak})
-    return [*(counts if grows else ()), 2 * counts[-1], 4 * counts[-1]]
+    beyond = [count for count in (2 * counts[-1], 4 * counts[-1]) if count <= most]
+    if grows and not beyond:
+        return sorted({counts[0] // 2 or 1, *counts})
+    return [*counts, *beyond] if grows else beyond
 
 
 def with_optimal(rows: list[PlanRow], request: PlanRequest) -> list[PlanRow]:
@@ -778,9 +848,10 @@ def within_limits(task: SearchTask, rows: Sequence[PlanRow], terms: RunTerms, re
     """The command that keeps deadline and budget: on more accelerators for a deadline, the fewest that do; on fewer
     for a budget, the soonest that do.  Where none up to LARGEST_P does, the one with the least of both that some P
     keeps."""
+    most = task.cluster.gpus or LARGEST_P
     powers, counts = range(1, LARGEST_P.bit_length()), []
     if request.deadline is not None:
-        counts += [count for power in powers if (count := rows[-1].gpus << power) <= LARGEST_P]
+        counts += [count for power in powers if (count := rows[-1].gpus << power) <= most]
     if request.budget is not None:
         counts += [count for power in powers if (count := rows[0].gpus >> power) > 0]
     tried = list(rows)
@@ -816,6 +887,10 @@ def read_terms(request: PlanRequest, model: Transformer, seq: int) -> RunTerms:
     active = model.active_parameters
     rule = Target(EFFORT_TOKENS * active, stated=False)
     target = rule if request.tokens is None else read_target(request.tokens, seq)
+    limits = [name for name in ("deadline", "budget") if getattr(request, name) is not None]
+    if request.adapters and request.tokens is None and limits:
+        hint = command_of(request, tokens="1B")
+        raise InputError(Fault(f"a {limits[0]} needs the run's tokens", "tokens", remedy=hint), subject="plan")
     critical = read_critical_batch(
         request.critical_batch, definition=request.definition or "double", tokens=target.tokens, loss=request.loss,
         compute=6.0 * active * target.tokens, seq=seq,
@@ -875,6 +950,8 @@ def _nothing_fits(task: SearchTask, uses: Sequence[Use], sequences: int, request
     hint = f"it fits on no count up to {LARGEST_P:,}"
     if enough is not None:
         hint = f"it fits from {enough:,} accelerators: {command_of(request, gpus=enough)}"
+        if enough > (task.cluster.gpus or enough):
+            hint = f"it fits from {enough:,} accelerators, the cluster has {task.cluster.gpus:,}"
     message = (
         f"{task.model.name} does not fit: it needs {format_memory(needed)} of the "
         f"{format_memory(task.usable_bytes)} usable"
@@ -890,12 +967,21 @@ def _plan_findings(
     if task.adapters:
         message = "low-rank adapters beside frozen weights: no gradients of the weights, states of the adapters only"
         notes.append(info("adapters", message))
+    beyond = [count for count in request.counts if count > (task.cluster.gpus or count)]
+    if beyond:
+        message = f"the cluster has {task.cluster.gpus:,} accelerators: nothing is planned at {beyond[0]:,} or more"
+        notes.append(warning("beyond-cluster", message, remedy="give another --cluster, or its size as gpus"))
     if request.global_batch is None and not request.batch_grows and terms.critical is None:
-        message = f"no batch is given: about {format_count(USUAL_TOKENS)} tokens, with which most published runs begin"
-        notes.append(info("usual-batch", message, remedy="give --global-batch"))
+        notes.append(_usual_batch(USUAL_TOKENS))
     asked = (_wasted(rows), _uncharged(rows, terms), _critical_range(terms.critical), _gaps(task, uses, terms))
     notes += filter(None, (*asked, _idle(task, rows)))
     return [*notes, *calibration_notes(task.stack, task.cluster, task.calibration), *_eight_times(rows, request)]
+
+
+def _usual_batch(tokens: float) -> Finding:
+    """That the batch is the usual one."""
+    message = f"no batch is given: about {format_count(tokens)} tokens, with which most published runs begin"
+    return info("usual-batch", message, remedy="give --global-batch")
 
 
 def _wasted(rows: Sequence[PlanRow]) -> Finding | None:

@@ -50,6 +50,7 @@ class Cluster(JsonRecord):
     pue: float | None = None
     gco2_per_kwh: float | None = None
     stack: str | None = None  # the software of a machine that one publication describes
+    gpus: int | None = None  # how many accelerators it has, where it says so
     source: str = "given"
 
     JSON = """
@@ -205,15 +206,7 @@ def _cluster_of(machine: Machine, *, source: str | None = None) -> Cluster:
     cluster = Cluster(
         name=machine.name or machine.accelerator.name, accelerator=machine.accelerator, node=machine.node,
         inner_rate=machine.inner_rate, outer_rate=machine.outer_rate, pue=machine.pue,
-        gco2_per_kwh=machine.gco2_per_kwh, source=source or machine.accelerator.source,
+        gco2_per_kwh=machine.gco2_per_kwh, gpus=machine.gpus, source=source or machine.accelerator.source,
     )  # fmt: skip
     price = machine.usd_per_gpu_hour
     return cluster if price is None else cluster.with_price(price)
-
-
-def cluster_gpus(cluster: object) -> int | None:
-    """How many accelerators a described cluster has, where it says so."""
-    if not isinstance(cluster, Mapping):
-        return None
-    count = next((cluster[key] for key in ("gpus", "num_gpus", "count") if cluster.get(key) is not None), None)
-    return None if count is None else int(count)

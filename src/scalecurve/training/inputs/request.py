@@ -150,7 +150,11 @@ def read_request(options: Mapping[str, Any], *, file: str | Path | None = None) 
         raise FormatError(faults, subject=str(file))
     values |= {key: value for key, value in options.items() if value is not None and value is not False}
     missing = [Fault("missing", key, remedy=f"give --{key}") for key in ("model", "cluster") if key not in values]
-    if "layout" not in values and "gpus" not in values:
+    if "cluster" in values and "layout" not in values and "gpus" not in values:
+        from scalecurve.training.inputs.cluster import read_cluster
+
+        values["gpus"] = read_cluster(values["cluster"]).gpus
+    if "layout" not in values and values.get("gpus") is None:
         missing.append(Fault("missing", "gpus", remedy="give --gpus 8..16384, or --layout"))
     if missing:
         raise InputError(missing, subject="plan")

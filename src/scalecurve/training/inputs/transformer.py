@@ -394,9 +394,34 @@ def preset_of(name: str) -> Transformer | None:
 def model_preset(name: str) -> Transformer:
     preset = preset_of(name)
     if preset is None:
-        way = "; or give its sizes (hidden=4096,layers=32,heads=32,kv_heads=8,ffn=14336) or its config.json"
-        raise unknown_name("model", name, models(), otherwise=way)
+        near = presets_near(name)
+        like = near[0] if near else models()["llama3-8b"]
+        sizes = f"hidden={like.hidden},layers={like.layers},heads={like.heads},kv_heads={like.groups},ffn={like.ffn}"
+        way = (
+            f"; or give its sizes ({sizes}{',gated=true' if like.gated else ''},vocab={like.vocab}) or its config.json"
+        )
+        if not near:
+            raise unknown_name("model", name, models(), otherwise=way)
+        hint = f"did you mean {', '.join(one.name for one in near)}{way}"
+        raise InputError(Fault("unknown model", value=name, remedy=hint))
     return preset
+
+
+def presets_near(name: str) -> list[Transformer]:
+    """The presets of about the size that a name states (13b), nearest first, those of its family before others; no
+    preset where it states none.  Plain decoders alone: others have more sizes than a hint can name."""
+    size = re.search(r"(\d+(?:\.\d+)?)b(?![a-z0-9])", name.lower())
+    if size is None or not float(size[1]):
+        return []
+    family = re.match(r"[a-z]{3,}", name.lower())
+    plain = [one for one in models().values() if not (one.is_moe or one.kv_rank or one.linear_layers) and one.ffn]
+
+    def distance(model: Transformer) -> tuple[bool, float]:
+        return not (family and model.name.startswith(family[0][:4])), abs(
+            np.log(model.parameters / (1e9 * float(size[1])))
+        )
+
+    return sorted(plain, key=distance)[:3]
 
 
 ModelLike = str | Path | Mapping[str, Any] | Transformer

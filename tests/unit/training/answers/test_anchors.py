@@ -123,7 +123,7 @@ def test_a_plan_on_own_runs_says_their_mfu_and_how_much_of_it_was_useful(tmp_pat
     assert told is not None
     assert float(told[2]) == pytest.approx(float(told[1]) / 2, abs=0.1)
     runs.write_text('layout,batch,seq,step_seconds\n"dp=64,zero=1,micro=1",100 sequences,8192,7.6\n')
-    assert run(asked) == 2
+    assert run([*asked]) == 2
     assert "run 1: batch: no whole number of micro-batches" in capsys.readouterr().err
 
 

@@ -174,7 +174,7 @@ def test_objectives_deadline_and_budget(plan):
     none = plan_training("llama3-70b", "h100-ib400", deadline=60.0, **settings)
     assert none.chosen_gpus is None
     missed = next(finding for finding in none.findings if finding.code == "nothing-within-limits")
-    assert "deadline of 60 s; the nearest is 4,096 GPUs" in missed.message
+    assert "deadline of 60 s (chance below 1 %); the nearest is 4,096 GPUs" in missed.message
     assert plan.choice is None
     month = plan_training("llama3-70b", "h100-ib400", deadline=30 * 86400.0, budget=5e6, **settings)
     assert month.choice.startswith(
@@ -367,7 +367,8 @@ def test_a_budget_is_kept_with_a_probability_like_a_deadline():
 def test_a_deadline_that_the_largest_count_misses_is_answered():
     plan = plan_training("llama3-70b", "h100-ib400", gpus=[131072], batch="4Mi", deadline="1h")
 
-    assert "the nearest is 131,072 GPUs" in plan.choice
+    assert "131,072 GPUs" in plan.choice
+    assert "chance below 1 %" in plan.answer.decision
 
 
 def test_speedups_share_the_error_of_their_steps(plan):
