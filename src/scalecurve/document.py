@@ -166,6 +166,11 @@ MEASURE_NEXT = "`scalecurve measure --init study.toml` writes what to fill in"
 QUIET = "measure again when the machine is quiet: `scalecurve doctor` says whether it is"
 
 
+def repeat_at(workers: Iterable[int]) -> str:
+    """What to do next where the noise at these K leaves a decision open."""
+    return f"repeat K = {', '.join(f'{k:,}' for k in sorted(set(workers)))} five times: {MEASURE_NEXT}"
+
+
 _BEFORE_JOB = re.compile(r"(?:'[^']*'|[^'])*?(?= -- )")  # a quoted -- parts nothing
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+MATTERS = 1.2  # a smaller ratio changes no decision
+HOPELESS = 100.0  # of high over low
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,29 @@ class Estimate:
     def ends(self) -> tuple[float, float] | None:
         """Both ends of the interval; None without one."""
         return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def is_above(self, limit: float) -> bool | None:
+        """Whether the value lies above a limit; None where its interval reaches to both sides.
+
+        Every decision about one number asks this: where the answer is None, it says that it cannot tell.
+        """
+        low, high = self.ends or (self.value, self.value)
+        return True if low > limit else False if high <= limit else None
+
+    @property
+    def says_something(self) -> bool:
+        """Whether the interval of a positive value narrows it to less than a hundredfold."""
+        low, high = self.ends or (self.value, self.value)
+        return high < HOPELESS * low
+
+    def over(self, other: Estimate) -> Estimate:
+        """The ratio of this positive value to an independent one; exact where neither has an interval."""
+        low, high = self.ends or (self.value, self.value)
+        other_low, other_high = other.ends or (other.value, other.value)
+        ratio = self.value / other.value
+        fall = math.hypot(math.log(self.value / low), math.log(other_high / other.value))
+        rise = math.hypot(math.log(high / self.value), math.log(other.value / other_low))
+        return Estimate(ratio, ratio * math.exp(-fall), ratio * math.exp(rise), self.level, self.method)
 
     def span(self, text: Callable[[float], str], between: str = " to ") -> str | None:
         """The interval as people read it, its ends written by `text`; None without one."""

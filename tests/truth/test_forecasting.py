@@ -11,7 +11,7 @@ from bench.simulated_studies import Truth, simulate
 from scalecurve.diagnosis import diagnose
 from scalecurve.forecasting.forecast import forecast
 from scalecurve.forecasting.rows import Backtest, BacktestRow
-from scalecurve.study import Study
+from scalecurve.study import RankRecord, Regime, Run, Study
 
 STRONG = {1: 80.0, 2: 41.0, 4: 21.5, 8: 11.9}
 
@@ -82,3 +82,63 @@ def test_workers_on_machines_of_their_own_share_no_memory() -> None:
         return next(cause.probability for cause in diagnose(study).causes if cause.name == "contention")
 
     assert chance("machines") < 0.5 * chance("threads")
+
+
+@pytest.mark.parametrize(("heavier", "slower", "cause"), [(2.5, 1.4, "imbalance"), (1.3, 2.0, "straggler")])
+def test_the_larger_part_of_a_wait_is_named_where_work_was_counted(heavier: float, slower: float, cause: str) -> None:
+    """Rank 1 has more work and a slower host; busy time is work times pace, so what the work explains is known."""
+    rng, runs = np.random.default_rng(3), []
+    for k in (1, 2, 4) * 5:
+        work = np.ones(k)
+        work[1:2] = heavier
+        work /= work.sum()
+        busy = work * np.where(np.arange(k) == 1, slower, 1.0) * (1 + 0.01 * rng.standard_normal(k))
+        ranks = tuple(
+            RankRecord(
+                rank=i,
+                host=f"h{i}",
+                seconds=busy.max(),
+                work=work[i],
+                phases={"compute": busy[i], "barrier": busy.max() - busy[i]},
+            )
+            for i in range(k)
+        )
+        runs.append(Run(k=k, value=float(busy.max()), repeat=len(runs) // 3, ranks=ranks))
+    result = diagnose(Study(regime=Regime.STRONG, runs=tuple(runs)))
+    # What is lost where the work alone is uneven, of all that is lost and of the waiting.
+    low, high = (work[1] / work.mean() - 1) / np.array([4 * busy[1] - 1, busy[1] / busy.mean() - 1])
+
+    assert (low > 0.5, high > 0.5) == (cause == "imbalance",) * 2
+    assert result.cause == cause
+    shares = {own.name: own.share for own in result.causes}
+    assert low < shares["imbalance"] < high
+    assert shares["imbalance"] + shares["straggler"] == pytest.approx(1, abs=0.05)
+
+
+def test_no_cause_is_named_where_repeats_differ_as_much_as_the_loss() -> None:
+    def study(spread: float) -> Study:
+        rng, curve = np.random.default_rng(1), {1: 10.0, 2: 5.3, 4: 3.0, 8: 1.9, 16: 1.4}
+        return Study.from_samples(
+            {k: (t * np.exp(spread * rng.standard_normal(2))).tolist() for k, t in curve.items()}, regime="strong"
+        )
+
+    noisy, clear = diagnose(study(0.6)), diagnose(study(0.01))
+
+    assert (noisy.cause, noisy.reason) == ("undetermined", "noise")
+    assert "repeats spread by up to" in noisy.sentence
+    assert "repeat" in noisy.remedy
+    assert clear.reason is None
+    assert "worker time is lost" in clear.sentence
+
+
+def test_a_forecast_says_that_it_cannot_tell_only_where_both_ways_are_open() -> None:
+    """The range holds the largest measured time well inside: more workers may be faster or slower."""
+    bent, flat = times({1: 10.0, 2: 5.3, 4: 3.0, 8: 1.9, 16: 1.4}), times({1: 10.0, 2: 9.0, 4: 8.6, 8: 8.4, 16: 8.3})
+    for one in (bent, flat):
+        told = forecast(one, at=[32])
+        (row,), (_, last) = told.rows, told.measured[-1]
+        both = row.low < last / math.sqrt(2) and row.high > 1.1 * last
+
+        assert told.answer.decision.startswith("Cannot tell") == both
+    assert forecast(bent, at=[32]).answer.decision.startswith("Cannot tell")
+    assert not forecast(flat, at=[32]).answer.decision.startswith("Cannot tell")

@@ -26,10 +26,12 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
+    and_list,
+    repeat_at,
     table,
 )
 from scalecurve.errors import Fault, InputError
-from scalecurve.estimate import Estimate
+from scalecurve.estimate import MATTERS, Estimate
 from scalecurve.findings import Finding, carried
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity
@@ -51,6 +53,12 @@ class ComparisonRow(JsonRecord):
     verdict: str
 
     JSON = "k first second ratio*=value efficiency_ratio*=efficiency verdict"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be no difference, or one that matters."""
+        ratio = self.value
+        return ratio.is_above(1) is None and None in (ratio.is_above(MATTERS), ratio.is_above(1 / MATTERS))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -77,8 +85,20 @@ class Comparison(Result):
         change = abs(worst.value.value - 1)
         where = f"at K = {worst.k}" if len(changed) < len(self.rows) else f"at every K, most at K = {worst.k}"
         first, second = short_name(self.first), short_name(self.second)
+        if first == second:
+            first, second = "the first", "the second study"
         decision = f"{second} is {worst.verdict} than {first} {where}: by {change:.1%}."
+        decision = decision.replace("the second", "The second", 1) if self.first == self.second else decision
         tested = [row for row in self.rows if row.value.low is not None]
+        if unclear := [row for row in tested if not changed and row.is_open]:
+            widest = max(unclear, key=lambda row: (row.value.high or 1.0) / (row.value.low or 1.0))
+            clear = [f"K = {row.k:,}" for row in tested if row not in unclear]
+            return Answer(
+                decision=f"Cannot tell whether {first} and {second} differ: at K = {widest.k:,} the ratio may be "
+                f"{widest.value.span('{:.3g}'.format) if widest.value.says_something else 'anything'}.",
+                reason=f"No difference seen at {and_list(clear)}." if clear else None,
+                next=repeat_at(row.k for row in unclear),
+            )
         if not changed:
             decision = f"No difference seen between {first} and {second} at {len(tested)} K."
         if not tested:
@@ -86,13 +106,13 @@ class Comparison(Result):
             return Answer(
                 decision=f"{second} is {' and '.join(self._speed(row) for row in shown)}.",
                 confidence="Single runs give no interval: whether the difference is more than noise is not known.",
-                next=f"repeat every K five times: {MEASURE_NEXT}",
+                next=repeat_at(row.k for row in self.rows),
             )
         ends = f" (ratio {worst.value.span('{:.3f}'.format)})" if worst.value.ends else ""
         return Answer(
             decision=decision,
-            confidence=f"Identical programs would differ somewhere in {1 - self.level:.0%} of comparisons{ends}.",
-            reason=None if self.session == 0 else f"Sessions are taken to shift T of all K by {self.session:.0%}.",
+            confidence=f"A false alarm in {1 - self.level:.0%} of comparisons{ends}.",
+            reason=None if self.session == 0 else f"That allows {self.session:.0%} for a slower or faster day.",
             next="`scalecurve diagnose STUDY` says why it bends"
             if changed
             else f"measure both in one session: {MEASURE_NEXT}",

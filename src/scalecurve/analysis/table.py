@@ -38,6 +38,7 @@ from scalecurve.document import (
     Result,
     Tone,
     and_list,
+    repeat_at,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -165,11 +166,10 @@ class SpeedupTable(Result):
         sure = f" ({percent(holds[good])} sure)" if holds[good] < 1 else ""
         first = f"Use up to {workers_text(good, self.k_unit)}{sure}: the bend may be at K = {', '.join(names[:3])}."
         also = f"; it may also be at K = {', '.join(names[3:])}" if names[3:] else ""
-        repeated = ", ".join(f"{k:,}" for k in sorted(chances))
         return Answer(
             decision=first,
             reason=f"The bend is the {rule_words(self)}{also}.",
-            next=f"repeat K = {repeated} five times: {MEASURE_NEXT}",
+            next=f"for the bend, {repeat_at(chances)}",
         )
 
     def _answer_of_disturbed(self) -> Answer:

@@ -194,8 +194,8 @@ class Audit(Result):
         counts = {status: statuses.count(status) for status in ("ok", "missing", "violated")}
         parts = [f"{count} {'is' if count == 1 else 'are'} {status}" for status, count in counts.items() if count]
         if len(parts) == 1:
-            return f"all six rows below are {statuses[0]}"
-        return f"of the six rows below {', '.join(parts[:-1])} and {parts[-1]}"
+            return f"all six rows are {statuses[0]}"
+        return f"of the six rows {', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None = None) -> Audit:

@@ -38,9 +38,9 @@ from scalecurve.auditing.history import (
     session_shift,
 )
 from scalecurve.auditing.losses import Regression, pair_of
-from scalecurve.document import Answer, Cell, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Cell, Document, FindingList, JsonRecord, Paragraph, Result, repeat_at, table
 from scalecurve.errors import Fault, InputError, ScalecurveError
-from scalecurve.estimate import Estimate
+from scalecurve.estimate import MATTERS, Estimate
 from scalecurve.findings import Finding, Severity, carried, info, warning
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Study
@@ -73,15 +73,11 @@ class FloorCheck(JsonRecord):
     JSON = "kind k floor efficiency* sure passed"
 
     def __str__(self) -> str:
-        is_unsure = self.passed and self.efficiency.value < self.floor
-        unsure = f", but not beyond its uncertainty (to {self.efficiency.high:.3f})" if is_unsure else ""
-        if not unsure and self.efficiency.low is not None and self.efficiency.high is not None:
-            reaches = ", which reaches below it" if self.passed and self.efficiency.low < self.floor else ""
-            unsure = f" ({self.efficiency.low:.3f} to {self.efficiency.high:.3f}{reaches})"
+        value, span = beside(self.efficiency.value, self.floor, 3), self.efficiency.span("{:.3f}".format)
+        if self.sure is False:
+            return f"E({self.k}) = {value} may be {span}, on either side of the floor {self.floor:g}"
         relation = "is at or above" if self.efficiency.value >= self.floor else "is below"
-        return (
-            f"E({self.k}) = {beside(self.efficiency.value, self.floor, 3)} {relation} the floor {self.floor:g}{unsure}"
-        )
+        return f"E({self.k}) = {value} {relation} the floor {self.floor:g}" + (f" ({span})" if span else "")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -112,6 +108,12 @@ class Gate(Result):
         return self.drift is None and all(check.passed is not False for check in self.checks)
 
     @property
+    def undecided(self) -> list[FloorCheck | Regression]:
+        """The checks that pass only because the noise is too large to fail them."""
+        blind = [row for row in self.regressions if row.passed and (row.detectable or 0.0) > 1 - 1 / MATTERS]
+        return [*(check for check in self.floors if check.passed and check.sure is False), *blind]
+
+    @property
     def line(self) -> str:
         """The gate in one line."""
         failed = [str(check) for check in self.checks if check.passed is False]
@@ -119,6 +121,10 @@ class Gate(Result):
         if failed:
             return f"FAIL {self.name}: {'; '.join(failed)}"
         detectable = [row.detectable for row in self.regressions if row.detectable is not None]
+        if unsure := self.undecided:
+            blind = f"a loss of up to {max(detectable):.0%} would not be seen" if detectable else ""
+            floor = next((str(check) for check in unsure if isinstance(check, FloorCheck)), blind)
+            return f"UNDECIDED (passes) {short_name(self.name)}: {floor}"
         tested = sum(check.passed is not None for check in self.checks)
         if not self.checks:
             return f"PASS {short_name(self.name)}: nothing to compare with yet"
@@ -147,8 +153,8 @@ class Gate(Result):
                 f"Identical code fails in at most {self.false_alarm:.0%} of checks (session shifts from the history)."
             )
         return (
-            f"Identical code fails in at most {self.false_alarm:.0%} of checks if a slow day slows every K alike; "
-            "where it slows some K by 2 % and others not, as a busy network does, in up to 60 %."
+            "Identical code fails in up to 60 % of checks on days that slow some K by 2 % and others not, as a busy "
+            f"network does; in at most {self.false_alarm:.0%} where all K are slowed alike."
         )
 
     @property
@@ -167,6 +173,8 @@ class Gate(Result):
                 else None,
                 next=remedy if self.rests_on_one_session else "`scalecurve diagnose STUDY` says what takes the time",
             )
+        if unsure := self.undecided:
+            return Answer(decision=self.line, confidence=said, next=repeat_at(check.k for check in unsure))
         needs_history = bool(self.regressions) and not self.shifts_known
         return Answer(
             decision=self.line,

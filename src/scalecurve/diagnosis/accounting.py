@@ -3,6 +3,7 @@ efficiencies."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,11 +28,13 @@ from scalecurve.diagnosis.evidence_in_phases import (
     Runs,
     busy_matrix,
     count,
+    counted_work,
     lasting,
     least_in_collectives,
     lost_parts,
     more_work,
     tells_apart,
+    work_matrix,
 )  # fmt: skip
 from scalecurve.diagnosis.phases import KINDS, Account, SlowHost, find_slow_host
 from scalecurve.document import JsonRecord
@@ -40,6 +43,7 @@ from scalecurve.study.run import FloatArray
 
 ACCEPTABLE = 0.8  # a POP efficiency
 SINGLE_RUN_ERROR = 0.3
+PART_ERROR = 0.15  # of the share of an excess that counted work explains: work is seldom counted in seconds
 PART_CAUSES = {
     "collectives": (COMMUNICATION, OTHER),
     "waiting": (*WAITING_CAUSES, SERIAL, OTHER),
@@ -102,12 +106,27 @@ class Accounting:
         low, high = np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
         return {part: (float(m), float(a), float(b)) for part, m, a, b in zip(PARTS, mean, low, high, strict=True)}
 
+    def by_counted_work(self, chances: Mapping[str, float], *, as_chances: bool) -> dict[str, float]:
+        """The chances with those of a straggler and of imbalance divided anew, as far as one worker is waited for in
+        every run: by the part of its excess that counted work explains, or by the chance that this is the larger part.
+        """
+        own = counted_work(self.last)
+        if own is None:
+            return dict(chances)
+        always, part = own
+        if as_chances:
+            part = 0.5 * math.erfc((0.5 - part) / PART_ERROR / math.sqrt(2.0))
+        both = chances[STRAGGLER] + chances[IMBALANCE]
+        uneven = always * part * both + (1.0 - always) * chances[IMBALANCE]
+        return {**chances, IMBALANCE: uneven, STRAGGLER: both - uneven}
+
     def _divided(self, chances: Mapping[str, float]) -> dict[str, dict[str, float]]:
-        """How each part of the loss is divided among its causes, by their chances."""
+        """How each part of the loss is divided among its causes: by what was counted, else by their chances."""
         divided = {}
+        by_work = self.by_counted_work(chances, as_chances=False)
         for part, causes in PART_CAUSES.items():
             own = (*causes, *WAITING_CAUSES) if part == "collectives" and not self.apart else causes
-            weight = {name: chances[name] for name in own}
+            weight = {name: (by_work if IMBALANCE in own else chances)[name] for name in own}
             if part == "collectives" and self.apart and self.last[0].collective:
                 weight = {COMMUNICATION: 1.0}
             total = sum(weight.values())
@@ -178,7 +197,10 @@ class Accounting:
         excess, _ = lasting(matrix)
         rank = int(np.argmax(excess))
         if cause != JITTER and excess[rank] > 0.02:
+            work = work_matrix(self.last)
             why = {IMBALANCE: ", it has more work", STRAGGLER: ", it is slow"}.get(cause, "")
+            if work is not None:
+                why = f" with {work[:, rank].mean():.2f} times the work"
             return f"rank {rank} is busy {1 + float(excess[rank]):.2f} times the mean{why}"
         return {
             "waiting": "the last worker is another from step to step",

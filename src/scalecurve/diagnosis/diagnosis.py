@@ -29,6 +29,7 @@ from scalecurve.diagnosis.extensions import Extensions, extensions_of
 from scalecurve.diagnosis.thread_states import CORE, STARVED, ThreadLoss, starved_share, without_starvation
 from scalecurve.diagnosis.weighing import FROM_THREADS, FROM_TIMES, Weighed, weigh
 from scalecurve.document import (
+    MEASURE_NEXT,
     Answer,
     Block,
     Cell,
@@ -58,10 +59,13 @@ DISTURBANCES = {  # findings of a measurement that leave no cause to name
     "singletons": "the runs seem to be K copies of a job of size 1",
     "starved": "the workers waited for a core {share:.0%} of worker time",
 }
-DISTURBED, LACK_OF_FIT = "disturbed", "lack of fit"
-IN_WORDS = {OTHER: "a cause outside our list", NONE: "no loss at all", "slower-compute": "slower compute"}
-SURE = 0.9
+DISTURBED, LACK_OF_FIT, NOISE = "disturbed", "lack of fit", "noise"
+IN_WORDS = {OTHER: "unknown", NONE: "no loss at all", "slower-compute": "slower compute"}
+SURE, CLEAR = 0.9, 0.95  # chances: that of a cause, and that anything was lost
+NOISY = 0.1  # a relative standard deviation of repeats that hides losses
+REPEAT = f"repeat every K five times or more: {MEASURE_NEXT}"
 WORTH_A_REMEDY = 0.75  # the chance from which work on the cause comes before another measurement
+GROWING = {"log2 K": "a part that grows with every doubling", "K": "a part that grows with every worker"}
 _POP_ROWS = (
     ("global efficiency", "global_efficiency"),
     ("- parallel efficiency", "parallel_efficiency"),
@@ -120,7 +124,8 @@ class Diagnosis(Result):
     undetermined.  `candidates` are the causes that are still possible,
     the likeliest first, and `groups` the same with families as one.  `second` is the cause of another term of the
     times, which adds to the main one.  `separate_by` is the one measurement, not yet made, that tells them apart.
-    `reason` is "disturbed" or "lack of fit" where nothing can be said at all.  `counted` is what was counted, in a
+    `reason` is "disturbed", "lack of fit" or "noise" where no cause can be named.  `repeats_spread` is the largest
+    relative standard deviation of the repeats of a K; None without repeats.  `counted` is what was counted, in a
     sentence.
     """
 
@@ -135,6 +140,7 @@ class Diagnosis(Result):
     second: str | None
     separate_by: str | None
     reason: str | None
+    repeats_spread: float | None
     basis: str
     causes: tuple[Cause, ...]
     by_k: tuple[CauseRow, ...]
@@ -150,6 +156,8 @@ class Diagnosis(Result):
 
     @property
     def remedy(self) -> str:
+        if self.cause == NONE and (self.repeats_spread or 0.0) > NOISY:
+            return REPEAT
         remedies = in_words("remedy", load=is_load(self.k_unit))
         return remedies.get(self.cause) or self.separate_by or MEASURE_AGAIN
 
@@ -166,16 +174,25 @@ class Diagnosis(Result):
             return f"No cause named: {self._disturbance}."
         if self.reason == LACK_OF_FIT:
             return f"No cause named: {next(own.message for own in self.findings if own.code == 'lack-of-fit')}."
+        if self.reason == NOISE:
+            lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%}"
+            return f"No cause can be named: a loss of {lost} {at} is not clear of the noise; {self._noise}."
         if self.cause == NONE:
             waited = self.by_k[-1].worker_time.get(CORE, (0.0,))[0]
             beside = f" and the waiting for cores ({waited:.0%} of worker time)" if waited > NEGLIGIBLE else ""
-            return f"Nothing is lost beyond the noise{beside} up to K = {self.by_k[-1].k}."
-        if self.candidates[0] == NONE:
-            return f"Perhaps nothing is lost beyond the noise: E = {self.by_k[-1].efficiency:.2f} {at}."
+            noise = f", but {self._noise}" if (self.repeats_spread or 0.0) > NOISY else ""
+            return f"Nothing is lost beyond the noise{beside} up to K = {self.by_k[-1].k}{noise}."
         if self.counted is not None:
             return self.counted
         lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%} of worker time is lost {at}"
+        if is_load(self.k_unit):
+            lost = f"{at} each gets {self.by_k[-1].efficiency:.0%} of what it gets at K = {self.by_k[0].k}"
         return f"{self._named[:1].upper()}{self._named[1:]}: {lost}."
+
+    @property
+    def _noise(self) -> str:
+        known = self.repeats_spread is not None
+        return f"repeats spread by up to {self.repeats_spread:.1%}" if known else "no K was repeated"
 
     @property
     def _named(self) -> str:
@@ -229,9 +246,7 @@ class Diagnosis(Result):
             return f"{meant[:1].upper()}{meant[1:]}."
         if self.cause == UNDETERMINED and likely.name != NONE:
             return "What was recorded cannot tell these apart."
-        rest = either([_said(name) for name in self.candidates if name != likely.name][:3])
-        if likely.name == NONE:
-            return f"That nothing is lost has a chance of {likely.probability:.0%}; else the cause is {rest}."
+        rest = either([_said(name) for name in self.candidates if name not in (likely.name, NONE)][:3])
         return f"{_said(likely.name).capitalize()}: {self._meaning(likely.name)}; else the cause is {rest}."
 
     def _meaning(self, cause: str) -> str:
@@ -393,6 +408,7 @@ def diagnose(
         second=weighed.second(verdict.cause) if len(verdict.stated) == 1 else None,
         separate_by=separate_by,
         reason=None,
+        repeats_spread=max(_spreads(study).values(), default=None),
         basis=weighed.basis,
         causes=_causes(chances, rows),
         by_k=rows,
@@ -402,7 +418,15 @@ def diagnose(
     )
     if _is_disturbed(study, result):
         return _refused(result, DISTURBED)
+    if verdict.cause != NONE and (lost < CLEAR or NONE in verdict.candidates):
+        again = REPEAT if rows[-1].efficiency < 1.0 - 2.0 * NEGLIGIBLE else in_words("remedy", load=load)[NONE]
+        return replace(result, cause=UNDETERMINED, stated=(), reason=NOISE, separate_by=again, counted=None)
     return result if weighed.fits or verdict.cause == NONE else _refused(result, LACK_OF_FIT, weighed.outcast)
+
+
+def _spreads(study: Study) -> dict[int, float]:
+    """The relative standard deviation of the repeats of each K that has some."""
+    return {k: float(v.std(ddof=1) / v.mean()) for k, v in times_by_k(study).items() if len(v) > 1}
 
 
 def _is_disturbed(study: Study, result: Diagnosis) -> bool:
@@ -451,13 +475,12 @@ def _evidence(study: Study, weighed: Weighed, extra: Extensions) -> list[str]:
 def _shape_sentences(study: Study, weighed: Weighed) -> list[str]:
     """What the times show, in sentences."""
     leading = [(name, weighed.parts[name]) for name in weighed.terms if weighed.parts[name] >= 0.15][:3]
-    words = [f"{name} ({part:.0%})" for name, part in leading]
+    words = [f"{GROWING.get(name, name)} ({part:.0%})" for name, part in leading]
     is_sum = len(words) == 2 and evidence_in_times.CONSTANT in dict(leading)
     joined = " and ".join(words) if is_sum else either(words) if words else ""
-    shape = f"The loss grows as {joined}" if words else "No term stands out in the loss"
-    spreads = {k: float(v.std(ddof=1) / v.mean()) for k, v in times_by_k(study).items() if len(v) > 1}
-    if spreads:
-        values = list(spreads.values())
+    shape = f"The loss is {joined}" if words else "No term stands out in the loss"
+    values = list(_spreads(study).values())
+    if values:
         band = f"repeats spread by {min(values):.1%} to {max(values):.1%}"
         shape += f"; {band}" + (" and more at large K" if weighed.numbers["spread grows"] > 0.25 else "")
     return [shape + "."]

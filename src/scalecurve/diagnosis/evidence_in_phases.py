@@ -185,14 +185,16 @@ def _waiting(by_k: Runs, *, weak: bool) -> dict[str, float]:
     by_work, passing_by_work, counted = _explained_by_work(runs, matrix, top, float(excess[top]))
     totals = [max(float(np.median(count(own).parts[:, 1])), 0.0) for own in by_k.values()]
     over = _over_spread(runs, waited, workers)
-    apart, slowest = _apart(excess)
+    work = work_matrix(runs)
+    paces = matrix if work is None or not np.all(work > 0) else matrix / work
+    apart, slowest = _apart(lasting(paces)[0])
     shrinks = _spread_shrinks(by_k) if all(own.busy_steps is not None for own in runs) else 0.0
     return {
         "always the same worker": always,
         "one worker in each run": float(np.clip(visible, 0.0, 1.2)) * max(1.0 - always, 0.0),
         "one worker apart": always * apart * float(slowest == 1),
         "some workers apart": always * apart * float(slowest > 1),
-        "one host apart": always * _host_apart(runs, matrix),
+        "one host apart": always * _host_apart(runs, paces),
         "first worker": always * float(top == 0),
         "counted work explains it": always * by_work,
         "equal work, unequal time": always * counted * max(1.0 - by_work, 0.0),
@@ -204,6 +206,19 @@ def _waiting(by_k: Runs, *, weak: bool) -> dict[str, float]:
         "more than noise at barriers can": max(over - NOISE_AT_BARRIERS, 0.0),
         "spread of a step shrinks with K": max(1.0 - always, 0.0) * shrinks,
     }
+
+
+def counted_work(runs: list[Account]) -> tuple[float, float] | None:
+    """How far the waiting is for the same worker in every run, and the share of its excess of busy time that its
+    counted work explains, both from 0 to 1; None where work was not counted on every worker."""
+    matrix = busy_matrix(runs)
+    if matrix.shape[1] < 2 or work_matrix(runs) is None:
+        return None
+    excess, _ = lasting(matrix)
+    top = int(np.argmax(excess))
+    waited = max(float(np.median(count(runs).parts[:, 1])), 1e-12)
+    always = float(np.clip(matrix.sum(axis=1).mean() * max(excess[top], 0.0) / waited, 0.0, 1.0))
+    return always, min(_explained_by_work(runs, matrix, top, float(excess[top]))[0], 1.0)
 
 
 def _apart(excess: FloatArray) -> tuple[float, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+from scalecurve.analysis.checks import doubts
 from scalecurve.document import MEASURE_NEXT, Answer, Block, Column, Document, FindingList, JsonRecord, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, carried, warning
@@ -19,6 +20,7 @@ WORK_COLUMNS = (
     "work", "total_work", "global_batch", "global_batch_size", "batch", "batch_size", "problem_size", "size",
 )  # fmt: skip
 TOLERANCE = 0.02
+DECIDED = ("parameter-changes", "regime-from-times")  # findings on what the work itself says
 
 DIMENSIONS = (
     ("held constant", "total problem size", "work per worker"),
@@ -61,6 +63,7 @@ class RegimeVerdict(Result):
     times: Mapping[int, float]
     findings: tuple[Finding, ...]
 
+    REFUSAL = "No efficiency can be reported"
     JSON = "name regime declared answers rows efficiencies=both_efficiencies comparison findings"
 
     @property
@@ -155,9 +158,11 @@ def classify_regime(
     """
     if study is not None and total is None and per_worker is None:
         return _study_verdict(study, called)
+    findings: tuple[Finding, ...] = ()
     if study is not None:
         measured = as_study(study, regime=called or "strong")
         workers, name = measured.all_k, measured.name
+        findings = (*doubts(measured), *(own for own in measured.findings if own.code not in DECIDED))
     if work is None:
         stated = total if per_worker is None else per_worker
         if workers is None or stated is None or None not in (total, per_worker):
@@ -168,7 +173,8 @@ def classify_regime(
         amounts *= len(counts) if len(amounts) == 1 else 1
         work = {k: own * (k if total is None else 1) for k, own in _by_k(amounts, counts, "number of work").items()}
     seconds = _by_k(times, tuple(work), "time") if times is not None else None
-    return regime_of_work(work, name=name, declared=called, times=seconds)
+    verdict = regime_of_work(work, name=name, declared=called, times=seconds)
+    return replace(verdict, findings=(*verdict.findings, *findings))
 
 
 def _by_k(numbers: Mapping[int, float] | Sequence[float], counts: Sequence[int], what: str) -> Mapping[int, float]:
@@ -253,8 +259,7 @@ def _study_verdict(source: StudyLike, called: str | None) -> RegimeVerdict:
     declared = called if is_table else called or str(study.regime)
     verdict = regime_of_work(work, name=study.name, declared=declared, times=times)
     left_out = carried(study, own=verdict.findings)
-    decided = ("parameter-changes", "regime-from-times")  # the work says it
-    return replace(verdict, findings=tuple(item for item in left_out if item.code not in decided))
+    return replace(verdict, findings=tuple(item for item in left_out if item.code not in DECIDED))
 
 
 def _work_in_runs(study: Study) -> dict[int, float]:

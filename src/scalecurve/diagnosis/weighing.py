@@ -73,7 +73,8 @@ class Weighed:
     @cached_property
     def chances(self) -> dict[str, float]:
         """The chance of each cause to be the main one."""
-        return self._chances_by(self.numbers)
+        chances = self._chances_by(self.numbers)
+        return self.accounting.by_counted_work(chances, as_chances=True) if self.accounting else chances
 
     def _chances_by(self, numbers: Mapping[str, float]) -> dict[str, float]:
         used = weights(self.record)

@@ -82,7 +82,9 @@ class Fits(Result):
         share = [(name, e) for name, e in best.parameters.items() if not name.endswith("_at_one")]
         values = ", ".join(f"{name} {_percent(e.value)}" for name, e in share)
         if len(self.tied) > 1:
-            way_out = f"`scalecurve next STUDY --separate {self.tied[0]},{self.tied[1]}` says which K parts them"
+            way_out = (
+                f"`scalecurve next STUDY --separate {self.tied[0]},{self.tied[1]}` says which run decides between them"
+            )
             decision = f"Do not choose a law yet: the data cannot tell {len(self.tied)} apart ({', '.join(self.tied)})."
             return Answer(decision=decision, reason=self.undecided_reason, next=way_out)
         if "lack-of-fit" in codes:
@@ -106,7 +108,7 @@ class Fits(Result):
     @property
     def undecided_reason(self) -> str:
         """What tied laws say beyond the data, in a word."""
-        return f"All of them predict left-out K about as well; {self.laws[0].name} is first by score."
+        return f"All predict K that were left out about as well; {self.laws[0].name} does slightly best."
 
     def __getitem__(self, name: str) -> Fit:
         for fit in self.laws:

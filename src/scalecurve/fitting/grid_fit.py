@@ -90,10 +90,12 @@ class GridFit(Result):
         if not self.growth:
             return Answer(decision=reason, next="`scalecurve fit STUDY --hold 0.8` says how the size must grow with K")
         hold, rate = next(iter(self.growth.items()))
-        decision = f"To keep an efficiency of {hold:.0%}, grow the problem as {self.k_unit}^{rate.value:.2f}."
+        decision = (
+            f"To keep an efficiency of {hold:.0%}, twice the {self.k_unit} need {2**rate.value:.3g}x the problem."
+        )
         ends = None
         if rate.low is not None and rate.high is not None:
-            ends = f"The exponent lies between {rate.low:.2f} and {rate.high:.2f} at {self.level:.0%}."
+            ends = f"Between {2**rate.low:.3g}x and {2**rate.high:.3g}x at {self.level:.0%}."
         following = f"`scalecurve forecast STUDY --size {max(row['size'] for row in self.rows):.12g}` predicts T there"
         return Answer(decision=decision, confidence=ends, reason=reason, next=following)
 

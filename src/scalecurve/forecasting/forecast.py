@@ -39,6 +39,7 @@ from scalecurve.units import WorkersLike, as_number, as_workers, format_rate, ra
 from scalecurve.words import workers_text
 
 NO_FASTER = 0.1  # a gain below this is none where the interval holds the measured value
+WORTH_IT = 0.5  # power of the added workers below which a gain is not worth them: 1.4 for a doubling
 DECISIVE = 1.6  # high over low, above which a fact or a run that narrows it is worth asking for
 LEAST_SHOWN = 0.01  # of the weight of an expert
 
@@ -72,17 +73,23 @@ class Forecast(Result):
         show = (seconds_alike if is_time else rates_alike)([row.value, row.low, row.high])
         ends = f"{show(row.low)} to {show(row.high)}"
         verb = "would take" if is_time else "would give"
+        rate = "" if is_time else f" {str(study.quantity).replace('_', ' ')}"
         value = f"{show(row.value)} ({ends})" if row.value is not None else ends
         last_k, last = self.measured[-1]
-        decision = f"{workers_text(row.k, unit)} {verb} {value}{_against(row, last, last_k, self.view.kind)}."
-        sure = {0.9: "nine times in ten", 0.95: "19 times in 20", 0.8: "four times in five"}
-        wide = row.high / row.low
+        open_range = _open_range(row, last, last_k, self.view.kind)
+        decision = f"{workers_text(row.k, unit)} {verb} {value}{rate}{_against(row, last, last_k, self.view.kind)}."
+        following = "`scalecurve cost STUDY --price 2.50` prices each K"
+        if open_range is not None:
+            decision = f"Cannot tell whether {workers_text(row.k, unit)} beat {last_k}: {value}{rate}, {open_range}."
+            following = self._measure(row.k)
+        elif row.high / row.low > DECISIVE:
+            following = self._what_would_narrow()
+        sure = {0.9: "9 times in 10", 0.95: "19 times in 20", 0.8: "4 times in 5"}
         return Answer(
             decision=decision,
-            confidence=f"Intervals held {sure.get(self.level, f'in {self.level:.0%}')} on published curves from other "
-            "sources.",
+            confidence=f"The range should be right {sure.get(self.level, f'in {self.level:.0%} of cases')}.",
             reason=self._where_it_bends(),
-            next=self._what_would_narrow() if wide > DECISIVE else "`scalecurve cost STUDY --price 2.50` prices each K",
+            next=following,
         )
 
     def _where_it_bends(self) -> str | None:
@@ -102,7 +109,11 @@ class Forecast(Result):
             return "`scalecurve forecast STUDY --node-size 8` if eight workers share a node: say how many"
         if own.cores is None and own.points.traits.worker == 0:
             return "`scalecurve forecast STUDY --cores 8` if the threads share eight cores: say how many"
-        return f"measure K = {int(2 * own.largest_k)}; `scalecurve next STUDY` says how often"
+        return self._measure(int(2 * own.largest_k))
+
+    @staticmethod
+    def _measure(k: int) -> str:
+        return f"measure K = {k}; `scalecurve next STUDY` says how often"
 
     def __getitem__(self, place: int) -> ForecastRow:
         return self.rows[place]
@@ -207,6 +218,20 @@ def _backtest_table(tried: Backtest, *, is_time: bool) -> Block:
     ]
     caption = f"Fitted to K <= {tried.fitted_to} only; median error {tried.median_error:.1%}"
     return table(["K", "predicted", "measured median", "error", "in interval"], rows, caption=caption)
+
+
+def _open_range(row: ForecastRow, last: float, last_k: int, kind: CurveKind) -> str | None:
+    """How much faster and slower than the largest measured K it may be, where both are possible; else None."""
+    if row.low is None or row.high is None or row.extrapolation <= 1:
+        return None
+    rising = row.quantity.higher_is_better
+    worst, best = (row.low / last, row.high / last) if rising else (last / row.high, last / row.low)
+    if kind is CurveKind.WEAK and row.quantity is not Quantity.THROUGHPUT:
+        worst, best = worst * row.k / last_k, best * row.k / last_k
+    if worst * (1 + NO_FASTER) > 1 or best < (row.k / last_k) ** WORTH_IT:
+        return None
+    up, down = ("more", "less") if rising else ("faster", "slower")
+    return f"{best:.2g}x {up} to {1 / worst:.2g}x {down}"
 
 
 def _against(row: ForecastRow, last: float, last_k: int, kind: CurveKind) -> str:

@@ -91,9 +91,11 @@ class StandingRow(JsonRecord):
     JSON = "multiple k efficiency percentile published_median=median published_curves=curves"
 
     def sentence(self) -> str:
+        above = self.percentile >= 50
+        side, share = ("better", self.percentile) if above else ("worse", 100 - self.percentile)
         return (
-            f"E = {self.efficiency:.3f} at {self.multiple}x is better than {self.percentile:.0f} % "
-            f"of {self.curves} published curves (median {self.median:.2f})"
+            f"E = {self.efficiency:.3f} at {self.multiple}x is {side} than {share:.0f} % of {self.curves} published "
+            f"curves (median {self.median:.2f})"
         )
 
 

@@ -159,11 +159,15 @@ class LawTable(Result):
             ends = [max((r.k for r in case.rows if (r.efficiency or 0.0) >= WORTH_USING), default=1) for case in cases]
             shown = ", ".join(f"{end:,}" for end in ends) if len(ends) <= MOST_LISTED else f"{min(ends)} to {max(ends)}"
             limit = limit_words(WORTH_USING)
+            differ = [name for name in cases[0].parameters if len({case.parameters[name] for case in cases}) > 1]
+            if len(differ) == 1 and len(ends) <= MOST_LISTED:
+                values = ", ".join(f"{case.parameters[differ[0]]:g}" for case in cases)
+                return f"Use up to K = {shown} at {differ[0]} {values} (threshold {limit})."
             return f"Use up to K = {shown} (threshold {limit}), in the order of the {len(cases)} parameter sets."
         first = [case.answers[0] for case in cases if case.answers]
         values = [answer.value for answer in first if isinstance(answer.value, int | float)]
         span = f"{first[0].label}: {min(values):g} to {max(values):g}" if values else cases[0].title
-        return f"{span} over {len(cases)} parameter sets."
+        return f"{span[:1].upper()}{span[1:]} over {len(cases)} parameter sets."
 
     def _following(self, case: LawCase) -> str:
         """What the law costs, the table of a measured serial share, or the measurement that finds the parameters."""
@@ -186,7 +190,10 @@ class LawTable(Result):
             return f"A serial share of {100 * share:.3g} % would explain {speedup}."
         if self.law == "isoefficiency":
             hold, work = f"{100 * (known[-1].efficiency or 0.0):.3g} %", f"{known[-1].work:.4g}"
-            return f"Each worker needs {work} units of work at K = {known[-1].k:,} to hold an efficiency of {hold}."
+            where = f"at K = {known[-1].k:,}"
+            return (
+                f"Each worker needs {work} of work {where} (unit: that of serial and comm) to hold {hold} efficiency."
+            )
         kept = [row for row in known if (row.efficiency or 0.0) >= WORTH_USING]
         last = known[-1]
         if kept:
@@ -398,7 +405,7 @@ def _as_amdahl(workers: Sequence[int], law: Law, values: Mapping[str, float]) ->
     if not workers:
         return []
     serial = amdahl.serial_from_scaled(values["serial_scaled"], workers[-1])
-    label = f"Amdahl's serial share if f was measured at K = {workers[-1]}"
+    label = f"the same job's serial share by Amdahl's law, at K = {workers[-1]}"
     return [LawAnswer("amdahl_serial", label, serial, f"{serial:.6g}")]
 
 
@@ -407,7 +414,7 @@ def _slowest(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> l
     if not workers:
         return []
     slowest = stragglers.lognormal_maximum(workers[-1], values["spread"])
-    return [LawAnswer("slowest", f"slowest of {workers[-1]}, in means", slowest, f"{slowest:.4f}")]
+    return [LawAnswer("slowest", f"slowest of {workers[-1]}", slowest, f"{slowest:.4f}x the average")]
 
 
 ANSWERS: dict[str, Callable[[Sequence[int], Law, Mapping[str, float]], list[LawAnswer]]] = {

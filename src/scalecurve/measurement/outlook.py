@@ -108,7 +108,7 @@ class Outlook(Result):
         cost = f" and {self.cost.low:,.2f} to {self.cost.high:,.2f} USD" if self.cost else ""
         decision = f"{self.launches} take {self.wall}{cost}."
         known = any(not row.cv_is_assumed for row in self.points)
-        why = "From the launches made so far." if known else "Between perfect scaling and none at all."
+        why = "From the launches made so far." if known else "Less if it scales perfectly, more if not at all."
         return Answer(decision=decision, confidence=why, next="`SAME without --dry-run` measures")
 
     def records(self) -> list[dict[str, Any]]:

@@ -42,6 +42,7 @@ from scalecurve.units import format_seconds, format_seconds_range
 from scalecurve.words import percent
 
 LEVEL = 0.95
+LOAD = "`scalecurve latency measure http://localhost:8080 --rates 10,20,40` loads an address"
 USUAL = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
 MAX_ADDED = 200_000_000
 MISSING = 0.005  # share of intended requests that may be absent without suspicion
@@ -236,20 +237,24 @@ class LatencySummary(Result):
             return ""
         if self.goodput is not None and self.record.throughput:
             return f"; {percent(self.goodput / self.record.throughput)} stay within the SLO"
-        low, high = estimate.low, estimate.high
-        settled = low is None or high is None or not low <= self.slo < high
-        kept = "within" if estimate.value <= self.slo else "beyond"
-        return f", {kept if settled else f'probably {kept}'} the SLO of {format_seconds(self.slo)}"
+        return f", {'within' if estimate.value <= self.slo else 'beyond'} the SLO of {format_seconds(self.slo)}"
 
     @property
     def answer(self) -> Answer:
         """The p99, or the highest percentile that the samples support, against the SLO."""
         sure = [(item, item.estimate) for item in self.corrected or self.percentiles if item.estimate is not None]
         if not sure:
-            more = "record more: `scalecurve latency measure http://localhost:8080 --rates 10,20,40` loads an address"
-            return Answer(decision="Too few requests for any percentile.", next=more)
+            return Answer(decision="Too few requests for any percentile.", next=f"record more requests: {LOAD}")
         item, estimate = next((pair for pair in sure if abs(pair[0].share - 0.99) < 1e-9), sure[-1])
         interval = estimate.ends and f"Between {format_seconds_range(*estimate.ends, ' and ')}."
+        if self.slo is not None and self.goodput is None and estimate.is_above(self.slo) is None:
+            count = "the requests" if self.record.n is None else f"{self.record.n:,} requests"
+            return Answer(
+                decision=f"{item.name} is {item}, but {count} cannot tell whether it is within the SLO of "
+                f"{format_seconds(self.slo)}: {format_seconds(estimate.high or 0.0)} is possible.",
+                confidence=interval or None,
+                next=f"record ten times as many requests: {LOAD}",
+            )
         met = self._met(estimate)
         following = (
             "`scalecurve latency tails STUDY` says what fan-out makes of it"

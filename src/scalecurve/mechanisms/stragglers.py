@@ -365,19 +365,27 @@ class StragglerCost(Result):
         last = self.rows[-1]
         best = max(self.backups, key=lambda row: row.speed_per_worker, default=None)
         helps = best is not None and best.backups > 0
+        if last.any_slow is not None and self.persistent_factor is not None:
+            return self._answer_of_slow(last, last.any_slow, self.persistent_factor)
         return Answer(
             decision=f"Waiting for the slowest costs {percent(1 - last.efficiency)} of {last.workers:,} workers.",
             confidence=last.interval
             and f"Between {percent(1 - 1 / last.interval[0])} and {percent(1 - 1 / last.interval[1])}, by the samples.",
-            reason=f"The slowest takes {last.slowest:.3g} times the mean."
-            + (
-                ""
-                if last.any_slow is None
-                else f" With a chance of {percent(last.any_slow)} one is always {self.persistent_factor:g}x slower."
-            ),
+            reason=f"The slowest takes {last.slowest:.3g} times the mean.",
             next=f"`SAME --backups {best.backups}` says what {best.backups} backup workers gain"
             if helps and best is not None
             else "`SAME --steps 100` says what one barrier after 100 steps gains",
+        )
+
+    @staticmethod
+    def _answer_of_slow(last: StragglerRow, chance: float, factor: float) -> Answer:
+        """What the barrier costs with and without a machine that is always slow."""
+        quiet, slow = percent(1 - last.efficiency), percent(1 - 1 / max(factor, last.slowest))
+        return Answer(
+            decision=f"Waiting costs {quiet} of {last.workers:,} workers if no machine is slow, {slow} or more if one "
+            f"is ({percent(chance)} likely).",
+            reason=f"A slow machine takes {factor:g} times the mean, the slowest of the others {last.slowest:.3g}.",
+            next="time the same work on each machine, and take the slow ones out",
         )
 
     def body(self) -> Document:

@@ -91,7 +91,7 @@ class Tails(Result):
         return Answer(
             decision=f"At fan-out {last.fan_out:,}, {slow}.",
             reason=hedge,
-            next="`SAME --hedge-after 0.9` asks twice sooner",
+            next="`SAME --hedge-after 0.9` sends a second request earlier",
         )
 
     def body(self) -> Document:

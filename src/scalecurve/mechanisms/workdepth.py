@@ -85,7 +85,8 @@ class WorkDepth(Result):
         most = max(1, int(self.parallelism))
         useful = max((row.workers for row in self.rows if (row.slack or 0.0) >= 1), default=1)
         last = self.rows[-1]
-        reach = f"; {last.workers:,} workers reach at most {last.most_speedup:.3g}x" if last.workers < most else ""
+        bound = last.workers < most and (last.most_speedup or 0.0) < 0.995 * last.workers
+        reach = f"; {last.workers:,} workers reach at most {last.most_speedup:.3g}x" if bound else ""
         return Answer(
             decision=f"Use at most {most:,} workers: no more than {self.parallelism:.4g}x is possible{reach}.",
             reason=f"The longest chain is {share_text(self.depth / self.work)} of the work.",

@@ -24,9 +24,12 @@ from scalecurve.document import (
     Result,
     Table,
     Tone,
+    and_list,
+    repeat_at,
     table,
 )
 from scalecurve.errors import Fault, InputError
+from scalecurve.estimate import MATTERS
 from scalecurve.findings import Finding, info, warning
 from scalecurve.planning.cost_rows import (
     CostStep,
@@ -118,7 +121,11 @@ class Cost(Result):
         wish, row = self._wish()
         known = [row for row in self.rows if row.kind is not TimeSource.FORECAST] or self.rows
         fastest = min(known if wish is None else self.rows, key=lambda row: row.elapsed.value)
-        if wish is None:
+        rivals = self._rivals() if wish is None else []
+        if rivals:
+            named = and_list([f"{k:,}" for k in rivals])
+            decision = f"Cannot tell which K is cheapest: {self._choice(self.cheapest)} on average, but {named} may be"
+        elif wish is None:
             decision = f"Cheapest is {self._choice(self.cheapest)}"
             if fastest.k != self.cheapest.k and self.cheapest.cost.value > 0:
                 faster = self.cheapest.elapsed.value / fastest.elapsed.value
@@ -135,8 +142,16 @@ class Cost(Result):
             if chance is None
             else f"In time with probability {chance_words(chance)}.",
             reason=self._trade(),
-            next=self._following(wish is None),
+            next=repeat_at([self.cheapest.k, *rivals]) if rivals else self._following(wish is None),
         )
+
+    def _rivals(self) -> list[int]:
+        """The measured K that the noise leaves as cheaper than the cheapest, by so much that it matters."""
+        if not self.cheapest.cost.value:
+            return []
+        known = [row for row in self.rows if row.kind is TimeSource.MEASURED and row is not self.cheapest]
+        ratios = {row.k: self.cheapest.cost.over(row.cost) for row in known}
+        return [k for k, ratio in ratios.items() if ratio.is_above(MATTERS) is not False]
 
     def _ends(self, row: PricedRow) -> str | None:
         """The interval of the cost of a K; None for a law, whose curve has none."""
@@ -148,8 +163,7 @@ class Cost(Result):
     def _following(self, is_open: bool) -> str:
         """The command that states a goal, or the runs behind the numbers."""
         if is_open and self.front:
-            middle = self.front[len(self.front) // 2].elapsed.value
-            return f"`SAME --deadline {format_seconds(1.1 * middle).replace(' ', '')}` finds the K for a deadline"
+            return "`SAME --deadline 2h` finds the K for a deadline: put in your own"
         if any(row.kind in (TimeSource.LAW, TimeSource.PLANNED) for row in self.rows):
             return f"measure T at two K: {MEASURE_NEXT}"
         return "`scalecurve next STUDY` says which run would narrow the times"
@@ -211,9 +225,18 @@ class Cost(Result):
         """Whether each step up buys time with money."""
         if len(self.front) == len(self.rows) > 1:
             return "Every step up is faster and costs more per result."
-        worse = [row for row in self.rows if not row.on_front]
-        listed = ", ".join(f"{row.k:,}" for row in worse)
-        return f"Never take {listed}: another K is both faster and cheaper." if worse else ""
+        forecast = [f"{row.k:,}" for row in self.rows if row.kind is TimeSource.FORECAST and not row.on_front]
+        worse = [f"{row.k:,}" for row in self.rows if row.kind is not TimeSource.FORECAST and self._is_beaten(row)]
+        never = f"Never take {', '.join(worse)}: another K is both faster and cheaper." if worse else ""
+        ahead = f"By forecast, another K beats {and_list(forecast)} in time and cost." if forecast else ""
+        return " ".join(filter(None, (never, ahead)))
+
+    def _is_beaten(self, row: PricedRow) -> bool:
+        """Whether another K is both faster and cheaper, beyond the noise."""
+        if row.on_front or not row.cost.value:
+            return not row.on_front
+        ratios = [(row.elapsed.over(other.elapsed), row.cost.over(other.cost)) for other in self.front]
+        return any(slower.is_above(1) and dearer.is_above(1) for slower, dearer in ratios)
 
     def _choice(self, row: PricedRow) -> str:
         """`8 GPUs, 3.2 h, $120`."""

@@ -68,6 +68,7 @@ class NextRuns(Result):
     target: int | None = None
     is_load: bool = False
 
+    REFUSAL = "Nothing to measure yet"
     JSON = "aim target budget rows=suggestions cost before after findings"
 
     @property
@@ -85,11 +86,15 @@ class NextRuns(Result):
         times = self.suggestions[0].repeats if self.suggestions else 0
         often = {1: "once", 2: "twice", 3: "three times"}.get(times, f"{times} times")
         if self.target is None:
-            change = f"{self.after:.2g} {self.aim} there, {self.before:.2g} at the largest measured K."
+            from scalecurve.fitting.solution import SEPARATED
+
+            enough = "would" if self.after >= SEPARATED else "would probably still not"
+            change = f"These runs {enough} decide between the two laws ({self.after:.2g} {self.aim} there)."
         else:
-            now = f"a factor of {self.before:.2g}" if self.before > 2 else percent(self.before - 1)
-            then = f"a factor of {self.after:.2g}" if self.after > 2 else percent(self.after - 1)
-            change = f"T({self.target:,}) is known within {now}; these runs bring that to about {then}."
+            change = (
+                f"The forecast of T({self.target:,}) is up to {_off(self.before)} off now, about {_off(self.after)} "
+                "after these runs."
+            )
         hours = self.cost / 3600
         shown = f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
         price = "" if self.is_load else f": {shown} worker-hours"
@@ -103,8 +108,15 @@ class NextRuns(Result):
             [str(run.k), str(run.repeats), format_seconds(run.seconds), f"{run.cost / 3600:.3g}"]
             for run in self.suggestions
         ]
+        if self.answer.decision.startswith(self.REFUSAL):
+            return Document(f"Next runs for {self.name}", (FindingList(self.findings),))
         runs = table(["K", "repeats", "time of a run", "worker-hours"], rows, caption="Measure next")
         return Document(f"Next runs for {self.name}", (runs, FindingList(self.findings)))
+
+
+def _off(ratio: float) -> str:
+    """How far off a number may be: `2.3x` or `8 %`."""
+    return f"{ratio:.2g}x" if ratio >= 2 else percent(ratio - 1)
 
 
 @dataclass(frozen=True)

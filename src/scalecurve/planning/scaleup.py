@@ -9,7 +9,7 @@ both faster and cheaper.  E(K) comes from a law or from a study; prices are for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,9 +25,11 @@ from scalecurve.document import (
     JsonRecord,
     Paragraph,
     Result,
+    repeat_at,
     table,
 )
 from scalecurve.errors import Fault, InputError
+from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws import Law
@@ -77,12 +79,27 @@ class ScaleRow(JsonRecord):
         return 1 / self.efficiency
 
     @property
+    def estimate(self) -> Estimate:
+        """The efficiency with its interval."""
+        return Estimate(self.efficiency, self.low, self.high)
+
+    @property
+    def faster_above(self) -> float:
+        """The efficiency above which K small machines are faster."""
+        return self.big_faster / self.workers
+
+    @property
+    def cheaper_above(self) -> float:
+        """The efficiency above which they are cheaper."""
+        return self.big_faster / self.price_ratio
+
+    @property
     def faster(self) -> bool:
-        return self.workers * self.efficiency > self.big_faster
+        return self.efficiency > self.faster_above
 
     @property
     def cheaper(self) -> bool:
-        return self.cost < self.price_ratio / self.big_faster
+        return self.efficiency > self.cheaper_above
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -94,6 +111,7 @@ class ScaleUp(Result):
     rows: tuple[ScaleRow, ...]
     findings: tuple[Finding, ...] = ()
 
+    REFUSAL = "Neither can be recommended"
     JSON = "faster price_ratio big rows out_wins_on_time_from=time_from out_wins_on_cost_up_to=cost_up_to findings"
 
     @property
@@ -113,9 +131,13 @@ class ScaleUp(Result):
 
     @property
     def answer(self) -> Answer:
-        """Whether to scale out or up, by time and by cost."""
-        both = next((row for row in self.rows if row.faster and row.cheaper), None)
-        row = both or next((row for row in self.rows if row.faster), None)
+        """Whether to scale out or up, by time and by cost; it cannot be told where an interval of E leaves it open."""
+        both, unclear = self._first(lambda row: max(row.faster_above, row.cheaper_above))
+        row = both
+        if both is None and not unclear:
+            row, unclear = self._first(lambda row: row.faster_above)
+        if row is None and unclear:
+            return self._cannot_tell(unclear)
         if both:
             gain, price = both.speedup / self.faster, both.cost / self.big["cost"]
             of_big = f"{gain:.3g}x as fast at {price:.2g}x the cost"
@@ -128,10 +150,31 @@ class ScaleUp(Result):
         return Answer(
             decision=decision,
             confidence=self._how_sure(row or self.rows[-1]),
-            reason=f"Scaling out is faster {self._span('faster')} and cheaper {self._span('cheaper')}.",
+            reason=f"Scaling out is faster {self._span('faster')} and cheaper {self._span('cheaper')}."
+            if any(row.faster or row.cheaper for row in self.rows)
+            else "Scaling out is neither faster nor cheaper at any K listed.",
             next=f"measure E at the K that decides: {MEASURE_NEXT}"
             if any(row.kind == "law" for row in self.rows)
             else "`scalecurve diagnose STUDY` says what to fix first",
+        )
+
+    def _first(self, limit: Callable[[ScaleRow], float]) -> tuple[ScaleRow | None, list[ScaleRow]]:
+        """The first K whose efficiency is above a limit for sure, and those where the noise leaves that open."""
+        above = [(row, row.estimate.is_above(limit(row))) for row in self.rows]
+        return next((row for row, sure in above if sure), None), [row for row, sure in above if sure is None]
+
+    def _cannot_tell(self, unclear: list[ScaleRow]) -> Answer:
+        """What the likeliest of these K may bring, and which to measure."""
+        row = max(unclear, key=lambda row: row.efficiency / max(row.faster_above, row.cheaper_above))
+        low, high = ((end or 0.0) * row.workers / self.faster for end in (row.low, row.high))
+        cost = " to ".join(f"{1 / end / self.big['cost']:.2g}x" for end in (row.high, row.low) if end)
+        again = [row.workers for row in unclear if row.kind != "forecast"]
+        fast = f"{low:.2g}x to {high:.2g}x as fast as the big one, at {cost} its cost"
+        if not row.estimate.says_something:
+            fast = "far slower or far faster than the big one"
+        return Answer(
+            decision=f"Cannot tell: {row.workers:,} small machines may be {fast}.",
+            next=repeat_at(again) if again else f"measure K = {row.workers:,}: {MEASURE_NEXT}",
         )
 
     @staticmethod

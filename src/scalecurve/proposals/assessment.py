@@ -88,20 +88,26 @@ class Assessment(Result):
         size, floor = workers_text(proposal.workers, proposal.k_unit), limit_words(proposal.floor)
         judged = next((one for one in self.judgements if one.verdict is self.verdict), self.judgements[0])
         first = ", ".join(str(k) for k in sorted({k for one in self.judgements for k in one.measure})) or "1, 2, 4"
-        part = f" under {judged.regime} scaling" if len(self.judgements) > 1 else ""
+        only = self._only() if self.verdict is ProposalVerdict.HELPS else ""
+        part = f" under {judged.regime} scaling" if len(self.judgements) > 1 and not only else ""
         reached = f"{_efficiency_words(judged, proposal.floor)}{part} (floor {floor})"
         best = self.recommended.get(str(judged.regime)) or 0
         instead = f"; take {best:,} instead" if 0 < best < proposal.workers else ""
         gain = "" if judged.gain is None else f", {beside(judged.gain + 1, 1.0, 2)}x the speed of {judged.today_k:,}"
         faster = "not faster" if judged.gain is not None and judged.gain <= 0 else "hardly faster"
         decision = {
-            ProposalVerdict.HELPS: f"Buy {size}: {reached}.",
+            ProposalVerdict.HELPS: f"Buy {size}{only}: {reached}{self._elsewhere()}.",
             ProposalVerdict.WASTEFUL: f"Do not buy {size} for this job: {reached}{instead}.",
             ProposalVerdict.NO_HELP: f"Do not buy {size}: {faster}{gain}{instead}.",
             ProposalVerdict.CANNOT_TELL: f"Cannot tell whether {size} help: measure K = {first} first.",
         }[self.verdict]
         inputs = {*INPUTS.values()} - {INPUTS["floor"]}  # what the floor decides the reason says
-        turns = [one for one in self.sensitive_to if one.turns_at is not None and one.name in inputs]
+        buys = self.verdict is ProposalVerdict.HELPS
+        turns = [
+            one
+            for one in self.sensitive_to
+            if one.name in inputs and one.becomes is not None and buys is not (one.becomes == ProposalVerdict.HELPS)
+        ]
         turn = turns[0].sentence if turns else None
         if proposal.regime is ProposedRegime.UNKNOWN and any(one.proposed for one in self.judgements):
             known = [one for one in self.judgements if one.proposed is not None]
@@ -113,11 +119,30 @@ class Assessment(Result):
         return Answer(
             decision=decision,
             confidence=f"{turn}." if turn else None,
-            reason=f"{judged.why[:1].upper()}{judged.why[1:]}.",
+            reason=None if self._is_said(judged) else f"{judged.why[:1].upper()}{judged.why[1:]}.",
             next=f"measure K = {first}: {MEASURE_NEXT}; name its study under [{judged.regime}]"
             if self.verdict is ProposalVerdict.CANNOT_TELL
             else "`SAME --verbose` shows what would turn it",
         )
+
+    @property
+    def _failing(self) -> Judgement | None:
+        """Strong scaling, where it is not helped by a size that helps weak scaling."""
+        strong = (one for one in self.judgements if one.regime == "strong")
+        return next((one for one in strong if one.verdict is not ProposalVerdict.HELPS), None)
+
+    def _only(self) -> str:
+        return "" if self._failing is None else " only for jobs that grow with them"
+
+    def _elsewhere(self) -> str:
+        """Where the jobs of fixed size belong, as the second half of a decision."""
+        best = self._failing and self.recommended.get(str(self._failing.regime))
+        return f"; keep others on {best:,}" if best else ""
+
+    def _is_said(self, judged: Judgement) -> bool:
+        """Whether the decision says all that its reason would: an efficiency beside the floor, without interval."""
+        point, floored = judged.proposed, (ProposalVerdict.HELPS, ProposalVerdict.WASTEFUL)
+        return self.verdict in floored and point is not None and None in (point.low, point.high)
 
     def body(self) -> Document:
         """The page a committee reads: decision and prediction, then the seven answers with their sources."""

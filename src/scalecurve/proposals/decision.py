@@ -350,8 +350,9 @@ class Sensitivity(JsonRecord):
         if self.turns_at is None:
             return f"No {self.name} within a factor of {WIDEST:g} of {self.value:.4g} changes the verdict"
         side = "above" if self.turns_at > self.value else "below"
-        turned = f"{side} {self.turns_at:.3g} (now {self.value:.3g})"
-        return f"With {self.name} {turned} the verdict would be '{self.becomes}'"
+        change = abs(self.turns_at / self.value - 1)
+        much = f"{change:.0%} {'more' if side == 'above' else 'less'}, now {self.value:.3g}"
+        return f"With {self.name} {side} {self.turns_at:.3g} ({much}) the verdict would be '{self.becomes}'"
 
 
 def most_sensitive(proposal: Proposal) -> tuple[Sensitivity, ...]:

@@ -137,7 +137,7 @@ def test_studies_may_be_paths_and_other_things_are_refused(tmp_path: Path) -> No
 
     assert compare(*paths).to_dict() == compare(*studies).to_dict()
     assert len(merge([str(path) for path in paths]).samples) == 36
-    assert repr(compare(*paths)) == "job is slower than job at every K, most at K = 4: by 30.1 %."
+    assert repr(compare(*paths)) == "The second study is slower than the first at every K, most at K = 4: by 30.1 %."
     with pytest.raises(InputError, match="not a study"):
         compare(paths[0], 3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="pass a list"):

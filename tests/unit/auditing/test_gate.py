@@ -109,7 +109,7 @@ def test_a_floor_is_a_test_with_uncertainty() -> None:
 
     assert floor.efficiency.value < 0.76
     assert (floor.passed, floor.sure) == (True, False)
-    assert "not beyond its uncertainty" in str(floor)
+    assert "may be 0.511 to 1.113, on either side of the floor 0.76" in str(floor)
     assert not check(noisy, min_efficiency={2: 1.4}).passed
 
 

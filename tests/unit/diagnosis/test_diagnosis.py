@@ -119,7 +119,7 @@ def test_the_reference_study_bends_by_communication_then_serial_work() -> None:
     fitted = {name: found.value for name, found in fit(strong_study())["logcomm"].parameters.items()}
     shares = {one.name: one.share for one in result.causes}
     of_log, constant = 6 * fitted["comm"], fitted["serial"] * 63 / 64
-    said = re.search(r"log2 K \((\d+)%\)", result.evidence[0])
+    said = re.search(r"with every doubling \((\d+)%\)", result.evidence[0])
     assert said is not None
     assert int(said[1]) == pytest.approx(100 * of_log / (of_log + constant), abs=2)
     assert (

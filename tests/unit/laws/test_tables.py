@@ -77,4 +77,7 @@ def test_isoefficiency_answers_with_the_work() -> None:
     answer = law_table("isoefficiency", [2, 64], serial=0.05, comm=0.01, hold=0.95).answer
 
     assert answer is not None
-    assert answer.decision == "Each worker needs 1.09 units of work at K = 64 to hold an efficiency of 95 %."
+    assert (
+        answer.decision
+        == "Each worker needs 1.09 of work at K = 64 (unit: that of serial and comm) to hold 95 % efficiency."
+    )

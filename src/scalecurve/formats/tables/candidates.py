@@ -272,7 +272,7 @@ def names_workers(view: TableView, i: int) -> bool:
 def _products(view: TableView, named: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs of columns whose product counts all workers: nodes and GPUs per node, ranks and threads, P and Q."""
     each = [i for i in range(min(view.width, MOST_COLUMNS)) if counted_per_worker(view.name(i)) and view.has_counts(i)]
-    sides = view.sides if all(map(view.has_counts, view.sides or ())) else None
+    sides = view.sides if all(map(view.has_counts, view.sides or ())) and not _are_counted(view, named) else None
     counts = {i: view.counts(i) for i in {*named, *each} - {*(sides or ())}}
     varying = [i for i in counts if len(distinct(counts[i][np.isfinite(counts[i])])) > 1]
     pairs = [sides] if sides else []
@@ -287,6 +287,15 @@ def _products(view: TableView, named: Sequence[int]) -> list[tuple[int, int]]:
         if not nested and not made:
             pairs.append((first, second))
     return pairs[:4]
+
+
+def _are_counted(view: TableView, named: Sequence[int]) -> bool:
+    """Whether a column of cores or GPUs counts something else than a grid of processes."""
+    if view.sides is None:
+        return False
+    grid = view.counts(view.sides[0]) * view.counts(view.sides[1])
+    named = [i for i in named if worker_unit(view.name(i)) in ("cores", "gpus") and i not in view.sides]
+    return any(float(np.nanmax(ratio) / np.nanmin(ratio)) > 1.01 for ratio in (view.counts(i) / grid for i in named))
 
 
 def factors_of(view: TableView, k: int) -> tuple[int, ...]:

@@ -355,7 +355,7 @@ def _workers_in(text: str, named: bool) -> float:
     if match is None:
         return np.nan
     noun = in_english(match["noun"] or "").lower()
-    is_count = noun in WORKER_NOUNS and noun not in TIME_UNITS if noun else named
+    is_count = (noun in WORKER_NOUNS or noun == "c") and noun not in TIME_UNITS if noun else named  # 20c are cores
     return float(match["count"].replace(",", "")) if is_count else np.nan
 
 

@@ -155,6 +155,7 @@ def _said_of_value(own: Candidate, meaning: ValueColumn) -> tuple[tuple[bool, fl
         (of_load and not is_time, LIKELY + HINT),
         (of_load and is_time and head.says("latency"), -LIKELY),
         (_is_latency_beside_rate(own), -SURE),
+        (is_time and _is_of_other_sizes(own), -SURE),
     )
 
 
@@ -166,6 +167,16 @@ def is_setting(own: Candidate) -> bool:
     settled = own.view.kinds(own.k).get(own.value) in (Kind.CONSTANT, Kind.FACTOR, Kind.REPEAT)
     is_named = head.says("series", "work", "label", "count") or head.is_repeat or bool({*head.words} & {*WORKER_NOUNS})
     return settled or (is_named and (own.meaning is None or not head.says("time", "rate", "latency")))
+
+
+def _is_of_other_sizes(own: Candidate) -> bool:
+    """Whether sizes and times rise with K, and a rate stands beside the time: the rate is comparable."""
+    view, kinds = own.view, (Kind.FOLLOWS_K, Kind.MEASURED, Kind.UNCLEAR)
+    sizes = any(view.heads[i].says("work") and kind in kinds and view.has_counts(i) for i, kind in own.kinds.items())
+    if not sizes or (slope_of(own) or 0.0) <= 0:
+        return False
+    others = [value_meaning(view.name(i)) for i in range(view.width) if i != own.value]
+    return any(one is not None and one.quantity is Quantity.THROUGHPUT for one in others)
 
 
 def _is_latency_beside_rate(own: Candidate) -> bool:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
-from itertools import islice, starmap, takewhile
+from itertools import islice, pairwise, starmap, takewhile
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.headers import (
@@ -17,6 +17,7 @@ from scalecurve.formats.headers import (
     SHELL_TIMES,
     WORDS,
     WORKER_NOUNS,
+    counted_per_worker,
     in_english,
     parse_header,
     pattern,
@@ -47,7 +48,9 @@ _KINDS = frozenset(("mpi", "omp", "openmp", "cpu", "gpu", "parallel", "worker", 
 # Names of counts; `node 1` and `rank 1` are one of them, not their number.
 _COUNTED = frozenset(noun for noun in WORKER_NOUNS if noun.endswith("s")) - {"process"} | {"np", "nproc", "p"}
 _LOADS = frozenset(name for name in LOAD_NAMES if name.endswith("s") and "_" not in name)
-BARE = "value"
+BARE, ARGUMENT = "value", "argument "
+SHORT_NAMES = frozenset("pntcwj")  # of a count of workers, where the times prove it
+SETTING = re.compile(r"(?:^|[\s(,])(?:--?[A-Za-z][\w-]*[\s=]+|-[A-Za-z]|[A-Za-z]\w*\s?=\s?)$")
 MOST_FACTS = 60
 MOST_SPANNED = 50
 MOST_LOG_LINES = 200_000
@@ -294,12 +297,16 @@ def _html_layout(source: Source) -> TableLayout:
 
 @dataclass(frozen=True)
 class _Fact:
-    """A number of a log: its name, the cell with its unit, whether it counts workers, and the words behind it."""
+    """A number of a log: its name, the cell with its unit, whether it counts workers, and the words behind it.
+
+    `is_setting`: it stands behind an option, behind `X=` or among the arguments of a command, and may be K.
+    """
 
     name: str
     cell: str
     counts: bool
     behind: str = ""
+    is_setting: bool = False
 
 
 def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
@@ -308,17 +315,46 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     Every number gets the name that stands before it; what stands before the first K belongs to the runs below it, and
     so does the text between two runs, so that runs of different programs are told apart.
     """
-    if not any(fact.counts for _, line in first_lines for fact in _facts(_without_prefix(line))):
+    if not any(fact.counts or fact.is_setting for _, line in first_lines for fact in _facts(_without_prefix(line))):
         return None
     lines = [(number, _without_prefix(line)) for number, line in islice(_all_lines(source), MOST_LOG_LINES)]
     if any(re.match(r"Time \(mean ± ", line) for _, line in lines):
         lines = [(number, line) for number, line in lines if not pattern("markup.hyperfine_end").search(line)]
     facts = [_facts(line) or _bare(line) for _, line in lines]
-    lead = _lead_of(facts)
-    if lead is None:
-        return None
-    shared = _said_of_all(facts, lead)
-    return _layout_of_runs(*_rows_of_wholes(*_runs(lines, facts, lead, shared), lead), lead, shared)
+    leads = _leads_of(facts, "counts")[:1]
+    for lead in leads or _leads_of(facts, "is_setting"):
+        shared = _said_of_all(facts, lead)
+        layout = _layout_of_runs(*_rows_of_wholes(*_runs(lines, facts, lead, shared), lead), lead, shared)
+        if leads:
+            return layout
+        if layout is not None and (own := _with_setting_as_k(layout, lead, len(lines))) is not None:
+            return own
+    return None
+
+
+def _with_setting_as_k(layout: TableLayout, lead: str, lines: int) -> TableLayout | None:
+    """The runs with a setting as K: as `workers` where the cells prove it, under its own name where the text holds
+    nothing but these runs; None elsewhere.
+
+    Proof: a short name such as p or T, or an argument, of at least three doublings or 1, 2, 3; times that fall with it,
+    and never by more than it.
+    """
+    grid = layout.tables[0].grid
+    counts = [float(cell) for cell in grid.columns[0]]
+    measured = [i for i, name in enumerate(grid.headers) if i and _is_measured(name, grid.columns[i][0])]
+    values = [parse_cell(cell) for cell in grid.columns[measured[0]]] if measured else []
+    at: dict[float, list[float]] = {}
+    for count, own in zip(counts, values, strict=False):
+        if own is not None and (own.unit is None or own.unit.quantity is Quantity.SECONDS):
+            at.setdefault(count, []).append(own.value)
+    points = [(k, sum(own) / len(own)) for k, own in sorted(at.items())]
+    falls = all(b[1] < a[1] <= 1.1 * b[1] * b[0] / a[0] for a, b in pairwise(points))
+    is_short = len(lead) < 3 and lead.strip("-").lower() in SHORT_NAMES
+    is_of_workers = is_short or lead.startswith(ARGUMENT)
+    if falls and is_of_workers and len(points) > 2 and points[0][0] == 1 and points[0][1] > 1.3 * points[-1][1]:
+        headers = ("workers", *grid.headers[1:])
+        return _whole([NamedTable("", replace(grid, headers=headers))], ":")
+    return layout if len(points) > 1 and lines <= 2 * grid.rows else None
 
 
 def _layout_of_runs(rows: list[dict[str, str]], numbers: list[int], lead: str, shared: set[str]) -> TableLayout | None:
@@ -341,12 +377,12 @@ def _said_of_all(facts: Sequence[list[_Fact]], lead: str) -> set[str]:
     return {fact.name for own in facts[: at[0]] for fact in own} - below
 
 
-def _lead_of(facts: Sequence[list[_Fact]]) -> str | None:
-    """The first name that counts workers and takes several values; None where none does."""
+def _leads_of(facts: Sequence[list[_Fact]], how: str) -> list[str]:
+    """The names that count workers, or are settings, and take several values."""
     counts: dict[str, set[str]] = {}
-    for fact in (fact for own in facts for fact in own if fact.counts):
+    for fact in (fact for own in facts for fact in own if getattr(fact, how)):
         counts.setdefault(fact.name, set()).add(fact.cell)
-    return next((name for name, cells in counts.items() if len(cells) > 1), None)
+    return [name for name, cells in counts.items() if len(cells) > 1]
 
 
 def _rows_of_wholes(
@@ -460,8 +496,18 @@ def _facts(line: str) -> list[_Fact]:
             continue  # Speedup: 8.1 s / 4.2 s = 1.93
         is_opened = label.rstrip().endswith("[")
         fact, end = _fact_at(line, label, match)
+        if not fact.counts and not fact.is_setting and _is_argument(line, match):
+            fact = _Fact(f"{ARGUMENT}{len(facts) + 1}", fact.cell, counts=False, is_setting=True)
+        if not fact.name and len(facts) == 1 and facts[0].is_setting and end == len(line.rstrip()):
+            fact = _Fact(BARE, match["value"], counts=False)  # T=4 5.4
         facts += [fact] if fact.name else []
     return facts
+
+
+def _is_argument(line: str, match: re.Match[str]) -> bool:
+    """Whether a whole number is an argument of a command behind a prompt: $ ./run 4."""
+    alone = match["value"].isdecimal() and not match["unit"] and line[match.end() : match.end() + 1] in ("", " ")
+    return alone and re.match(r"\s*(?:[$%>]\s+\S|\./\w)", line[: match.start()]) is not None
 
 
 def _bare(line: str) -> list[_Fact]:
@@ -479,13 +525,16 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
         cell, unit = f"{cell}{unit}", ""
     elif meaning is None:
         end, unit = match.end("value"), ""
+        meaning = None if cell[-1].isdecimal() or (clock := parse_cell(cell)) is None else clock.unit  # 2m5s, 2'5"
     name = _name_in(label)
     words = parse_header(name).words
     if spread := pattern("markup.spread_behind").match(line, end):
         end, unit = spread.end(), f"{unit} {spread[0].strip()}".strip()
     behind = pattern("markup.behind").match(line, end) if meaning is not None else None
     if not any(sign.isalpha() for sign in name):
-        name = "" if meaning is None else "time" if meaning.quantity is Quantity.SECONDS else unit
+        per = unit.partition("/")[2]  # 1.9 s/step 22 days/ns
+        is_time = meaning is not None and meaning.quantity is Quantity.SECONDS
+        name = "" if meaning is None else unit if not is_time else f"time per {per}" if per else "time"
         if behind and not pattern("markup.numeral").match(line, behind.end()):  # 10.2 seconds time elapsed
             name, end = behind[1].strip(), behind.end()
     counted = _counted(name, words) if cell.isdecimal() and not unit else []
@@ -493,7 +542,9 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
     words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
     if len(counted) == 1 and not is_time:
         return _Fact(counted[0], cell, True, words_behind), end
-    return _Fact(name[:60], f"{cell} {unit}".strip(), False, words_behind), end
+    is_plain = cell.isdecimal() and not unit and int(cell) > 0 and counted_per_worker(name) is None
+    is_setting = is_plain and SETTING.search(label) is not None
+    return _Fact(name[:60], f"{cell} {unit}".strip(), False, words_behind, is_setting), end
 
 
 def _count_at(line: str, match: re.Match[str]) -> tuple[_Fact, int] | None:

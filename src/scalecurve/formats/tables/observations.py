@@ -216,8 +216,10 @@ def _chosen_curves(work: TableWork, curves: list[TableCurve], meaning: Meaning) 
     several = [curve for curve in curves if len(curve.samples.distinct_k) > 1]
     telling = [i for i, use in work.uses.items() if use.role is Role.SERIES]
     columns = ", ".join(map(work.name, telling))
-    if not several:
-        text = f"each curve that {columns} tells apart was measured at a single K"
+    is_weak = work.options.regime is Regime.WEAK
+    grows = is_weak and len(several) < len(curves) and any(work.view.heads[i].says("work") for i in telling)
+    if not several or grows:  # in weak scaling the size is chosen anew at each K, and is no curve
+        text = f"{'a' if several else 'each'} curve that {columns} tells apart was measured at a single K"
         remedy = f"keep the rows of one curve, or rename {columns} to `repeat` if the rows are repeats"
         names = [work.name(i) or str(i + 1) for i in telling]
         ways = [{"ignore": (*work.options.ignore, *own)} for own in (*((name,) for name in names), names)]

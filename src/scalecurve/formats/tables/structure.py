@@ -87,6 +87,8 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     comments = [(number, line) for number, line in lines if is_comment(line) and (not body or number < body[0][0])]
     if not body and comments:
         body, comments = [(n, line.strip().lstrip("#%/ ")) for n, line in comments], []
+    if body and body[0][1].rstrip().endswith(":") and len({_form(line.split()) for _, line in body[1:]}) == 1:
+        body = body[1:]  # a title, which names no columns
     if not body:
         raise FormatError(Fault("the file holds rules and no rows", remedy=EXPECTED))
     delimiter = _delimiter([line for _, line in body[: COMPARED + 5]])
@@ -156,7 +158,9 @@ def _with_header(
     number = body[place][0]
     if comments and any(map(parse_cell, headers)) and (named := _names_in_comments(comments, width)):
         return TableLayout(delimiter, split, *named)
-    if len(headers) > 1 and all(map(parse_cell, headers)) and not all(cell.isdecimal() for cell in headers):
+    is_like_rows = all(cell[:1].isdecimal() for cell in headers) and len({_form(split(line)) for _, line in body}) == 1
+    is_count_of_rows = len(headers) > 2 and all(map(str.isdecimal, headers))
+    if len(headers) > 1 and (is_like_rows or all(map(parse_cell, headers))) and not is_count_of_rows:
         return TableLayout(delimiter, split, nameless(width), number - 1)
     if len(headers) > MOST_COLUMNS:
         raise FormatError(Fault("too many columns for a table", value=f"{len(headers)} columns", remedy=EXPECTED))
@@ -165,6 +169,11 @@ def _with_header(
         joined = [f"{name} {more}".strip() for name, more in zip(headers, below, strict=True)]
         headers = _with_index_names(headers, below) or joined
     return TableLayout(delimiter, split, tuple(headers), number)
+
+
+def _form(cells: Sequence[str]) -> str:
+    """What the cells of a row have besides numbers: c, p, s of 1c 5p 134s."""
+    return " ".join(re.sub(r"[\d.,]+", "", cell) for cell in cells)
 
 
 def _names_in_comments(comments: Lines, width: int) -> tuple[tuple[str, ...], int] | None:

@@ -436,14 +436,18 @@ def scale_by_batch(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> 
         return None
     sizes = [(count, size) for count in counts for size in batches_of(count, terms.choice.largest.sequences)]
     found = sorted((one for one in search(task, sizes) if one.layouts), key=lambda one: one.sequences)
+    usable = {one.gpus for one in found}
     worth = dict.fromkeys(counts, -math.inf)  # of each P, with any batch up to the size at hand
     charged: list[tuple[float, int]] = []  # the best of it less what the size is charged, and its P
-    for size, several in groupby(found, key=lambda one: one.sequences):
+    for _, octave in groupby(found, key=lambda one: (one.sequences - 1).bit_length()):
+        several = list(octave)  # counts divide other batches: within a doubling they count as one size
         for one in several:
             value = math.log(terms.raw_rate(task, one)) - POWER * math.log(one.gpus)
             worth[one.gpus] = max(worth[one.gpus], value)
         best = max(worth, key=lambda gpus: (worth[gpus], gpus))
-        charged.append((worth[best] - math.log(terms.charge(task, size * task.seq)), best))
+        if any(gpus < best and worth[gpus] == -math.inf for gpus in usable):
+            continue  # a smaller P divides no batch so small: nothing to compare with
+        charged.append((worth[best] - math.log(terms.charge(task, several[-1].sequences * task.seq)), best))
     if not charged:
         return None
     chosen = max(range(len(charged)), key=lambda place: (charged[place][0], -place))

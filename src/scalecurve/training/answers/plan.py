@@ -319,7 +319,7 @@ class Plan(Result):
             words = "still pay at" if scale.ended else "pay up to"
             return f"doublings {words} {scale.peak:,}: `{self.further}`"
         if self.critical is None:
-            return "`SAME --critical-batch zhang` says what large batches waste; so does your gradient-noise file"
+            return "`SAME --critical-batch zhang` says what large batches waste"
         run = self.next_run
         return None if run is None or self.evidence == "measured here" else run.sentence
 

@@ -110,14 +110,11 @@ class DataParallelCap(JsonRecord):
         size = f"{format_count(self.batch.value)} tokens / {self.seq:,}"
         if self.sequences_per_replica > 1:
             size += f" / {self.sequences_per_replica} sequences"
-        total = f"{self.accelerators:,}"
+        per, plural = self.accelerators_per_replica, "s" if self.replicas > 1 else ""
+        total = f"; with {per:,} accelerators each, at {self.accelerators:,}" if per > 1 else ""
         if self.low is not None and self.high is not None and self.low < self.high:
             total += f" ({self.low:,} to {self.high:,})"
-        plural, several = ("s" if count > 1 else "" for count in (self.replicas, self.accelerators_per_replica))
-        return (
-            f"Data parallelism alone ends at {self.replicas:,} replica{plural} ({self.limited_by}, {size}); with "
-            f"{self.accelerators_per_replica:,} accelerator{several} each, at {total}."
-        )
+        return f"Data parallelism alone ends at {self.replicas:,} replica{plural} ({self.limited_by}, {size}){total}."
 
 
 def data_parallel_cap(
