@@ -161,8 +161,8 @@ class LawTable(Result):
             limit = limit_words(WORTH_USING)
             differ = [name for name in cases[0].parameters if len({case.parameters[name] for case in cases}) > 1]
             if len(differ) == 1 and len(ends) <= MOST_LISTED:
-                values = ", ".join(f"{case.parameters[differ[0]]:g}" for case in cases)
-                return f"Use up to K = {shown} at {differ[0]} {values} (threshold {limit})."
+                listed = ", ".join(f"{case.parameters[differ[0]]:g}" for case in cases)
+                return f"Use up to K = {shown} at {differ[0]} {listed} (threshold {limit})."
             return f"Use up to K = {shown} (threshold {limit}), in the order of the {len(cases)} parameter sets."
         first = [case.answers[0] for case in cases if case.answers]
         values = [answer.value for answer in first if isinstance(answer.value, int | float)]
