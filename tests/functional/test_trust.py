@@ -154,7 +154,8 @@ def test_compare_and_merge(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert out.splitlines()[0].startswith("k,first,second,ratio")
 
     both = tmp_path / "both.json"
-    assert answer(capsys, "merge", EXAMPLE, EXAMPLE, "--regime", "strong", "-o", str(both))[0] == 0
+    code, _, said = answer(capsys, "merge", EXAMPLE, EXAMPLE, "--regime", "strong", "-o", str(both))
+    assert (code, said) == (0, f"written: {both}, 2 studies as one\n")
     assert answer(capsys, "table", str(both), "--json")[0] == 0
 
 

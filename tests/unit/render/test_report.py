@@ -375,7 +375,7 @@ def test_several_curves_are_counted_and_named_as_a_reader_would() -> None:
     page = page_of([material(study(name)) for name in ("hydro", "fft", "lattice")])
 
     assert page.title == "hydro, fft and lattice"
-    assert page.subtitle.endswith("35 observations from K = 1 to 64 gpus on each curve.")
+    assert page.subtitle.endswith("35 observations from K = 1 to 64 GPUs on each curve.")
 
 
 def test_clients_of_a_server_are_a_load_and_not_bought() -> None:
