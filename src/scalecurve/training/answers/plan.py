@@ -782,6 +782,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         side_by_side(every, [*counts, *gaps]), [row.gpus for row in rows],
         None if grows or capped else scale_by_batch(task, [*counts, *gaps], terms),
     )  # fmt: skip
+    batches = [row.outcome.tokens for row in rows if row.gpus <= max(chosen.gpus or effective.gpus, rows[0].gpus)]
     better = unheld(task, rows, terms, cap)
     unfixed = command_of(request, global_batch=f"{choice.largest.sequences} sequences") if better else None
     further = further_counts(counts, effective, most, grows=grows)
@@ -798,7 +799,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         findings=(*chosen.findings, *_plan_findings(task, rows, asked, terms, request)),
         configurations=sum(use.best.tried for use in asked), basis=None if terms.target is None
         else RunBasis(target=terms.target, grows=grows, charged=critical is not None, cluster=cluster),
-        learning=read_learning_rate(request.learning_rate, task.seq, [row.outcome.tokens for row in rows]),
+        learning=read_learning_rate(request.learning_rate, task.seq, batches),
         better=better, way_out=chosen.way_out or unfixed,
         further=command_of(request, gpus=further) if further else None,
     )  # fmt: skip

@@ -105,6 +105,9 @@ class PlanRequest:
                 faults.append(Fault("must be a whole number", entry.name, repr(value)))
             elif entry.name == "top" and value is not None and value < 1:
                 faults.append(Fault("at least one layout is kept at each P", "top", str(value)))
+        if self.batch_grows and self.global_batch is not None:
+            both = "a batch that grows has no largest one; leave out --batch-grows or --global-batch"
+            faults.append(Fault("two limits of the batch", "batch_grows", str(self.global_batch), both))
         if self.objective is not None and self.objective not in OBJECTIVES:
             faults.append(Fault("unknown objective", "objective", self.objective, f"use {', '.join(OBJECTIVES)}"))
         for name, limit in (("deadline", self.deadline_seconds), ("budget", self.budget_dollars)):
