@@ -9,6 +9,7 @@ different at any K with a chance of 1 - level only.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scalecurve.analysis.checks import check_shape, common_spread, doubts, spread_of_neighbours
@@ -61,6 +62,17 @@ class ComparisonRow(JsonRecord):
         return ratio.is_above(1) is None and None in (ratio.is_above(MATTERS), ratio.is_above(1 / MATTERS))
 
 
+def _cannot_tell(names: str, unclear: Sequence[ComparisonRow], clear: Sequence[ComparisonRow]) -> Answer:
+    """The answer where a difference that matters is neither seen nor excluded."""
+    widest = max(unclear, key=lambda row: (row.value.high or 1.0) / (row.value.low or 1.0))
+    ratio = widest.value.span("{:.3g}".format) if widest.value.says_something else "anything"
+    return Answer(
+        decision=f"Cannot tell whether {names} differ: at K = {widest.k:,} the ratio may be {ratio}.",
+        reason=f"No difference seen at {and_list([f'K = {row.k:,}' for row in clear])}." if clear else None,
+        next=repeat_at(row.k for row in unclear),
+    )
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(Result):
     """The second study against the first at every K that both measured."""
@@ -90,24 +102,12 @@ class Comparison(Result):
         decision = f"{second} is {worst.verdict} than {first} {where}: by {change:.1%}."
         decision = decision.replace("the second", "The second", 1) if self.first == self.second else decision
         tested = [row for row in self.rows if row.value.low is not None]
+        if not tested:
+            return self._answer_of_single_runs(second)
         if unclear := [row for row in tested if not changed and row.is_open]:
-            widest = max(unclear, key=lambda row: (row.value.high or 1.0) / (row.value.low or 1.0))
-            clear = [f"K = {row.k:,}" for row in tested if row not in unclear]
-            return Answer(
-                decision=f"Cannot tell whether {first} and {second} differ: at K = {widest.k:,} the ratio may be "
-                f"{widest.value.span('{:.3g}'.format) if widest.value.says_something else 'anything'}.",
-                reason=f"No difference seen at {and_list(clear)}." if clear else None,
-                next=repeat_at(row.k for row in unclear),
-            )
+            return _cannot_tell(f"{first} and {second}", unclear, [row for row in tested if row not in unclear])
         if not changed:
             decision = f"No difference seen between {first} and {second} at {len(tested)} K."
-        if not tested:
-            shown = [self.rows[0], *([largest] if len(self.rows) > 1 else [])]
-            return Answer(
-                decision=f"{second} is {' and '.join(self._speed(row) for row in shown)}.",
-                confidence="Single runs give no interval: whether the difference is more than noise is not known.",
-                next=repeat_at(row.k for row in self.rows),
-            )
         ends = f" (ratio {worst.value.span('{:.3f}'.format)})" if worst.value.ends else ""
         return Answer(
             decision=decision,
@@ -116,6 +116,15 @@ class Comparison(Result):
             next="`scalecurve diagnose STUDY` says why it bends"
             if changed
             else f"measure both in one session: {MEASURE_NEXT}",
+        )
+
+    def _answer_of_single_runs(self, second: str) -> Answer:
+        """What differs most, without an interval."""
+        largest = sorted(self.rows, key=lambda row: -abs(math.log(row.value.value)))[:2]
+        return Answer(
+            decision=f"{second} is {' and '.join(map(self._speed, sorted(largest, key=lambda row: row.k)))}.",
+            confidence="Single runs give no interval: whether the difference is more than noise is not known.",
+            next=repeat_at(row.k for row in self.rows),
         )
 
     def _speed(self, row: ComparisonRow) -> str:

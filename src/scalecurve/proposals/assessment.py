@@ -101,14 +101,6 @@ class Assessment(Result):
             ProposalVerdict.NO_HELP: f"Do not buy {size}: {faster}{gain}{instead}.",
             ProposalVerdict.CANNOT_TELL: f"Cannot tell whether {size} help: measure K = {first} first.",
         }[self.verdict]
-        inputs = {*INPUTS.values()} - {INPUTS["floor"]}  # what the floor decides the reason says
-        buys = self.verdict is ProposalVerdict.HELPS
-        turns = [
-            one
-            for one in self.sensitive_to
-            if one.name in inputs and one.becomes is not None and buys is not (one.becomes == ProposalVerdict.HELPS)
-        ]
-        turn = turns[0].sentence if turns else None
         if proposal.regime is ProposedRegime.UNKNOWN and any(one.proposed for one in self.judgements):
             known = [one for one in self.judgements if one.proposed is not None]
             return Answer(
@@ -118,12 +110,22 @@ class Assessment(Result):
             )
         return Answer(
             decision=decision,
-            confidence=f"{turn}." if turn else None,
+            confidence=self._turn,
             reason=None if self._is_said(judged) else f"{judged.why[:1].upper()}{judged.why[1:]}.",
             next=f"measure K = {first}: {MEASURE_NEXT}; name its study under [{judged.regime}]"
             if self.verdict is ProposalVerdict.CANNOT_TELL
             else "`SAME --verbose` shows what would turn it",
         )
+
+    @property
+    def _turn(self) -> str | None:
+        """The input whose change would turn the decision; what the floor decides the reason says."""
+        inputs = {*INPUTS.values()} - {INPUTS["floor"]}
+        buys = self.verdict is ProposalVerdict.HELPS
+        for one in self.sensitive_to:
+            if one.name in inputs and one.becomes is not None and buys is not (one.becomes == ProposalVerdict.HELPS):
+                return f"{one.sentence}."
+        return None
 
     @property
     def _failing(self) -> Judgement | None:

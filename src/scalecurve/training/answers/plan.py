@@ -257,14 +257,18 @@ class Plan(Result):
             half = format_seconds(row.run_seconds * row.doubling)
             price = "" if row.run_usd is None else f", {format_dollars(row.run_usd * row.doubling / 2)}"
             return f"{start}; half as many, {row.gpus // 2:,}, take {half}{price}."
+        return f"{start}{self._next_doubling(row)}."
+
+    def _next_doubling(self, row: PlanRow) -> str:
+        """What twice as many would save, as the end of a decision."""
         gain = row.next_doubling
-        if gain is None:
-            return f"{start}."
+        if gain is None or row.run_seconds is None:
+            return ""
         if gain <= 1.005:
-            return f"{start}; {2 * row.gpus:,} are no faster."
+            return f"; {2 * row.gpus:,} are no faster"
         saves, dollars = format_seconds(row.run_seconds * (1 - 1 / gain)), (row.run_usd or 0.0) * (2 / gain - 1)
         more = f" for {format_dollars(abs(dollars))} {'more' if dollars > 0 else 'less'}" if dollars else ""
-        return f"{start}; doubling to {2 * row.gpus:,} saves {saves}{more}."
+        return f"; doubling to {2 * row.gpus:,} saves {saves}{more}"
 
     @property
     def _confidence(self) -> str:
@@ -753,14 +757,21 @@ def command_of(request: PlanRequest, **changes: object) -> str:
     return " ".join(words)
 
 
+def counts_within(request: PlanRequest, cluster: Cluster) -> list[int]:
+    """The P that are asked for and that the cluster has."""
+    if cluster.gpus is None:
+        return list(request.counts)
+    if counts := [count for count in request.counts if count <= cluster.gpus]:
+        return counts
+    value, hint = f"{min(request.counts):,}", command_of(request, gpus=cluster.gpus)
+    raise InputError(Fault(f"the cluster has {cluster.gpus:,} accelerators", "gpus", value, hint), subject="plan")
+
+
 def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, axes: Axes = FULL) -> Plan:
     """Search every P, evaluate the best, and read the marks off the curve."""
     task, grows = read_task(request, calibration, axes), request.weak
     most = task.cluster.gpus or LARGEST_P
-    counts = [count for count in request.counts if count <= most or task.cluster.gpus is None]
-    if not counts:
-        value, hint = f"{min(request.counts):,}", command_of(request, gpus=most)
-        raise InputError(Fault(f"the cluster has {most:,} accelerators", "gpus", value, hint), subject="plan")
+    counts = counts_within(request, task.cluster)
     terms = read_terms(request, task.model, task.seq)
     choice, critical, cluster = terms.choice, terms.critical, task.cluster
     caps = find_caps(task, terms, largest=request.global_batch is not None or critical is None)
