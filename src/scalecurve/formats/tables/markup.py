@@ -17,6 +17,7 @@ from scalecurve.formats.headers import (
     SHELL_TIMES,
     WORDS,
     WORKER_NOUNS,
+    ValueColumn,
     counted_per_worker,
     in_english,
     parse_header,
@@ -519,32 +520,44 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
     """The number at one place of a line, named by the label before it or the words behind it; and where it ends."""
     if (count := _count_at(line, match)) is not None:
         return count
-    cell, end, unit = match["value"], match.end(), match["unit"] or ""
-    meaning = None if line[end : end + 1] == "=" else unit_of(unit)  # N=1024 threads=4
-    if meaning is None and unit in THOUSANDS and line[match.end("value")] == unit:  # 15.05M
-        cell, unit = f"{cell}{unit}", ""
-    elif meaning is None:
-        end, unit = match.end("value"), ""
-        meaning = None if cell[-1].isdecimal() or (clock := parse_cell(cell)) is None else clock.unit  # 2m5s, 2'5"
-    name = _name_in(label)
-    words = parse_header(name).words
+    cell, unit, meaning, end = _amount_at(line, match)
     if spread := pattern("markup.spread_behind").match(line, end):
         end, unit = spread.end(), f"{unit} {spread[0].strip()}".strip()
     behind = pattern("markup.behind").match(line, end) if meaning is not None else None
+    words_behind = behind[1].strip() if behind else ""
+    name = _name_in(label)
+    words = parse_header(name).words
     if not any(sign.isalpha() for sign in name):
-        per = unit.partition("/")[2]  # 1.9 s/step 22 days/ns
-        is_time = meaning is not None and meaning.quantity is Quantity.SECONDS
-        name = "" if meaning is None else unit if not is_time else f"time per {per}" if per else "time"
+        name = "" if meaning is None else _name_by_unit(meaning, unit)
         if behind and not pattern("markup.numeral").match(line, behind.end()):  # 10.2 seconds time elapsed
-            name, end = behind[1].strip(), behind.end()
-    counted = _counted(name, words) if cell.isdecimal() and not unit else []
-    is_time = name[:1] != "-" and bool({*words} & (WORDS["time"] | WORDS["rate"] | {"per", "id"}))
-    words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
-    if len(counted) == 1 and not is_time:
+            name, end = words_behind, behind.end()
+    words_behind = "" if name == words_behind else words_behind[:60]
+    is_whole = cell.isdecimal() and not unit
+    counted = _counted(name, words) if is_whole else []
+    if len(counted) == 1:
         return _Fact(counted[0], cell, True, words_behind), end
-    is_plain = cell.isdecimal() and not unit and int(cell) > 0 and counted_per_worker(name) is None
-    is_setting = is_plain and SETTING.search(label) is not None
+    is_setting = is_whole and int(cell) > 0 and counted_per_worker(name) is None and SETTING.search(label) is not None
     return _Fact(name[:60], f"{cell} {unit}".strip(), False, words_behind, is_setting), end
+
+
+def _amount_at(line: str, match: re.Match[str]) -> tuple[str, str, ValueColumn | None, int]:
+    """The number at one place of a line: its cell, its unit, what the two mean, and where they end."""
+    cell, unit, end = match["value"], match["unit"] or "", match.end()
+    meaning = None if line[end : end + 1] == "=" else unit_of(unit)  # N=1024 threads=4
+    if meaning is not None:
+        return cell, unit, meaning, end
+    if unit in THOUSANDS and line[match.end("value")] == unit:  # 15.05M
+        return f"{cell}{unit}", "", None, end
+    clock = None if cell[-1].isdecimal() else parse_cell(cell)  # 2m5s, 2'5"
+    return cell, "", clock.unit if clock else None, match.end("value")
+
+
+def _name_by_unit(meaning: ValueColumn, unit: str) -> str:
+    """The name of a number that has only a unit: a rate is its unit; 1.9 s/step, 22 days/ns are times per step, ns."""
+    if meaning.quantity is not Quantity.SECONDS:
+        return unit
+    per = unit.partition("/")[2]
+    return f"time per {per}" if per else "time"
 
 
 def _count_at(line: str, match: re.Match[str]) -> tuple[_Fact, int] | None:
@@ -587,7 +600,8 @@ def _counted(name: str, words: Sequence[str]) -> list[str]:
     """What a number of that name counts: threads, ranks, clients; empty where it counts none of them."""
     if name == "K" or name in ("-t", "-j"):
         return ["workers"]
-    if parse_header(name).statistic is not None:  # MAX_THREADS = 16 bounds the counts of the runs
+    is_time = name[:1] != "-" and not {*words}.isdisjoint(WORDS["time"] | WORDS["rate"] | {"per", "id"})
+    if is_time or parse_header(name).statistic is not None:  # MAX_THREADS = 16 bounds the counts of the runs
         return []
     if words[-1:] == ("size",) and (unit_of_size := worker_unit(name)):  # world_size=2
         return [unit_of_size]
