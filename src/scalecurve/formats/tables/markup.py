@@ -420,18 +420,17 @@ def _runs(
         if not own and not is_rule(line):
             log.above = line if texts[line] < starts - 1 else log.above
             log.below = line
-        leads = [fact.cell for fact in own if fact.name == lead]
-        if leads and not log.is_said_again(leads[0]):
-            log.begin(number, line, leads[0], len(own))
-        is_timed = any(_is_measured(fact.name, fact.cell) for fact in own)
-        if log.rows and (pattern("markup.crashed").search(line) or (is_timed and FAILED_MARK.search(line))):
-            log.rows[-1]["status"] = "failed"
-        for fact in own:
-            log.add(fact, number)
-    rows = log.rows
-    if len({row.get(SECTION) for row in rows}) < 2:
-        rows = [{name: cell for name, cell in row.items() if name != SECTION} for row in rows]
-    return rows, log.numbers
+        log.read(number, line, own)
+    if len({row.get(SECTION) for row in log.rows}) < 2:
+        for row in log.rows:
+            row.pop(SECTION, None)
+    return log.rows, log.numbers
+
+
+def _says_failed(line: str, facts: Sequence[_Fact]) -> bool:
+    """Whether a line reports a crash, or marks its own measurement as failed."""
+    is_timed = any(_is_measured(fact.name, fact.cell) for fact in facts)
+    return bool(pattern("markup.crashed").search(line) or (is_timed and FAILED_MARK.search(line)))
 
 
 @dataclass
@@ -447,6 +446,16 @@ class _RunLog:
     behind: dict[str, str] = field(default_factory=dict)
     above: str = ""
     below: str = ""
+
+    def read(self, number: int, line: str, facts: Sequence[_Fact]) -> None:
+        """A line: another K begins a run; the rest belongs to the present one."""
+        count = next((fact.cell for fact in facts if fact.name == self.lead), None)
+        if count is not None and not self.is_said_again(count):
+            self.begin(number, line, count, len(facts))
+        if self.rows and _says_failed(line, facts):
+            self.rows[-1]["status"] = "failed"
+        for fact in facts:
+            self.add(fact, number)
 
     def is_said_again(self, count: str) -> bool:
         """Whether this K is that of the present run, of which nothing was measured yet."""
