@@ -144,18 +144,20 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
     barred, marks = [own for own in barred if own[0] not in types], marks | types
     if len(barred) < 2:
         return None
-    heads = _heads(barred, marks, split)
     if is_wiki:
         heads = [own for own in lines if re.match(r"[!|](?![-}+])", own[1].strip())][:1]
     elif any(line == "|===" for _, line in lines):  # AsciiDoc
         heads = barred[:1]
-    elif not heads:
-        widths = {len(split(line)) for _, line in barred[:COMPARED]}
-        is_labelled = all(re.search(r"[^\W\d].*\d", cell) for cell in split(barred[0][1]))  # ranks 1 | time = 3 s
-        if len(widths) != 1 or widths == {1} or len(barred) < 0.6 * len(lines) or is_labelled:
-            return None
-        heads = barred[:1]
-    return _bar_tables(_all_lines(source), heads, marks, split)
+    else:
+        heads = _heads(barred, marks, split) or (barred[:1] if _is_table_of_bars(barred, len(lines), split) else [])
+    return _bar_tables(_all_lines(source), heads, marks, split) if heads else None
+
+
+def _is_table_of_bars(barred: Lines, lines: int, split: Callable[[str], list[str]]) -> bool:
+    """Whether lines with bars and no rule are a table: most of the text, of one width, the first line names alone."""
+    widths = {len(split(line)) for _, line in barred[:COMPARED]}
+    is_labelled = all(re.search(r"[^\W\d].*\d", cell) for cell in split(barred[0][1]))  # ranks 1 | time = 3 s
+    return len(widths) == 1 and widths != {1} and len(barred) >= 0.6 * lines and not is_labelled
 
 
 def _bar_tables(everything: Lines, heads: Lines, marks: set[int], split: Callable[[str], list[str]]) -> TableLayout:
@@ -341,14 +343,7 @@ def _with_setting_as_k(layout: TableLayout, lead: str, lines: int) -> TableLayou
     and never by more than it.
     """
     grid = layout.tables[0].grid
-    counts = [float(cell) for cell in grid.columns[0]]
-    measured = [i for i, name in enumerate(grid.headers) if i and _is_measured(name, grid.columns[i][0])]
-    values = [parse_cell(cell) for cell in grid.columns[measured[0]]] if measured else []
-    at: dict[float, list[float]] = {}
-    for count, own in zip(counts, values, strict=False):
-        if own is not None and (own.unit is None or own.unit.quantity is Quantity.SECONDS):
-            at.setdefault(count, []).append(own.value)
-    points = [(k, sum(own) / len(own)) for k, own in sorted(at.items())]
+    points = _times_by_k(grid)
     falls = all(b[1] < a[1] <= 1.1 * b[1] * b[0] / a[0] for a, b in pairwise(points))
     is_short = len(lead) < 3 and lead.strip("-").lower() in SHORT_NAMES
     is_of_workers = is_short or lead.startswith(ARGUMENT)
@@ -356,6 +351,18 @@ def _with_setting_as_k(layout: TableLayout, lead: str, lines: int) -> TableLayou
         headers = ("workers", *grid.headers[1:])
         return _whole([NamedTable("", replace(grid, headers=headers))], ":")
     return layout if len(points) > 1 and lines <= 2 * grid.rows else None
+
+
+def _times_by_k(grid: CellGrid) -> list[tuple[float, float]]:
+    """Each value of the first column, rising, with the mean of the first measured column if that may be a time."""
+    measured = (i for i, name in enumerate(grid.headers) if i and _is_measured(name, grid.columns[i][0]))
+    place = next(measured, None)
+    times: dict[float, list[float]] = {}
+    for count, cell in zip(grid.columns[0], () if place is None else grid.columns[place], strict=False):
+        own = parse_cell(cell)
+        if own is not None and (own.unit is None or own.unit.quantity is Quantity.SECONDS):
+            times.setdefault(float(count), []).append(own.value)
+    return [(k, sum(own) / len(own)) for k, own in sorted(times.items())]
 
 
 def _layout_of_runs(rows: list[dict[str, str]], numbers: list[int], lead: str, shared: set[str]) -> TableLayout | None:
@@ -494,24 +501,33 @@ class _RunLog:
 def _facts(line: str) -> list[_Fact]:
     """The named numbers of a line, from left to right."""
     line = line[:1000]
-    facts, end, is_opened = _facts_named_behind(line), 0, False
-    for match in () if facts else pattern("markup.numeral").finditer(line):
+    if facts := _facts_named_behind(line):
+        return facts
+    end, is_opened = 0, False
+    for match in pattern("markup.numeral").finditer(line):
         if match.start() < end:
             continue  # the spread of the number before it
         label = line[end : match.start()]
-        if facts and (label.strip() in _UP_TO or (is_opened and label.strip() == ",")):  # 118 ms … 125 ms, [118, 125]
-            facts, end = facts if parse_header(facts[-1].name).statistic else facts[:-1], match.end()
+        before = parse_header(facts[-1].name) if facts else None
+        if before and (label.strip() in _UP_TO or (is_opened and label.strip() == ",")):  # 118 ms … 125 ms, [118, 125]
+            facts, end = facts if before.statistic else facts[:-1], match.end()
             continue
-        if facts and parse_header(facts[-1].name).is_derived and not any(sign.isalpha() for sign in label):
+        if before and before.is_derived and not any(sign.isalpha() for sign in label):
             continue  # Speedup: 8.1 s / 4.2 s = 1.93
         is_opened = label.rstrip().endswith("[")
         fact, end = _fact_at(line, label, match)
-        if not fact.counts and not fact.is_setting and _is_argument(line, match):
-            fact = _Fact(f"{ARGUMENT}{len(facts) + 1}", fact.cell, counts=False, is_setting=True)
-        if not fact.name and len(facts) == 1 and facts[0].is_setting and end == len(line.rstrip()):
-            fact = _Fact(BARE, match["value"], counts=False)  # T=4 5.4
+        fact = _named_by_place(fact, line, match, facts, is_last=end == len(line.rstrip()))
         facts += [fact] if fact.name else []
     return facts
+
+
+def _named_by_place(fact: _Fact, line: str, match: re.Match[str], before: Sequence[_Fact], is_last: bool) -> _Fact:
+    """The number under the name that its place gives it: an argument of a command, or the value behind a setting."""
+    if not fact.counts and not fact.is_setting and _is_argument(line, match):
+        fact = _Fact(f"{ARGUMENT}{len(before) + 1}", fact.cell, counts=False, is_setting=True)
+    if not fact.name and len(before) == 1 and before[0].is_setting and is_last:
+        return _Fact(BARE, match["value"], counts=False)  # T=4 5.4
+    return fact
 
 
 def _is_argument(line: str, match: re.Match[str]) -> bool:
