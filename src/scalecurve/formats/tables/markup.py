@@ -144,13 +144,19 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
     barred, marks = [own for own in barred if own[0] not in types], marks | types
     if len(barred) < 2:
         return None
-    if is_wiki:
-        heads = [own for own in lines if re.match(r"[!|](?![-}+])", own[1].strip())][:1]
-    elif any(line == "|===" for _, line in lines):  # AsciiDoc
-        heads = barred[:1]
-    else:
-        heads = _heads(barred, marks, split) or (barred[:1] if _is_table_of_bars(barred, len(lines), split) else [])
+    heads = _heads_of_bars(lines, barred, marks, split)
     return _bar_tables(_all_lines(source), heads, marks, split) if heads else None
+
+
+def _heads_of_bars(
+    lines: Lines, barred: Lines, marks: set[int], split: Callable[[str], list[str]]
+) -> Sequence[tuple[int, str]]:
+    """The lines that begin tables of bars; none where the bars part no cells."""
+    if split is _wiki_cells:
+        return [own for own in lines if re.match(r"[!|](?![-}+])", own[1].strip())][:1]
+    is_asciidoc = any(line == "|===" for _, line in lines)
+    heads = [] if is_asciidoc else _heads(barred, marks, split)
+    return heads or (barred[:1] if is_asciidoc or _is_table_of_bars(barred, len(lines), split) else [])
 
 
 def _is_table_of_bars(barred: Lines, lines: int, split: Callable[[str], list[str]]) -> bool:
@@ -508,17 +514,26 @@ def _facts(line: str) -> list[_Fact]:
         if match.start() < end:
             continue  # the spread of the number before it
         label = line[end : match.start()]
-        before = parse_header(facts[-1].name) if facts else None
-        if before and (label.strip() in _UP_TO or (is_opened and label.strip() == ",")):  # 118 ms … 125 ms, [118, 125]
-            facts, end = facts if before.statistic else facts[:-1], match.end()
+        if facts and _is_up_to(label, is_opened):
+            facts, end = _without_lower_end(facts), match.end()
             continue
-        if before and before.is_derived and not any(sign.isalpha() for sign in label):
+        if facts and parse_header(facts[-1].name).is_derived and not any(sign.isalpha() for sign in label):
             continue  # Speedup: 8.1 s / 4.2 s = 1.93
         is_opened = label.rstrip().endswith("[")
         fact, end = _fact_at(line, label, match)
         fact = _named_by_place(fact, line, match, facts, is_last=end == len(line.rstrip()))
         facts += [fact] if fact.name else []
     return facts
+
+
+def _is_up_to(label: str, is_opened: bool) -> bool:
+    """Whether the number behind a label ends a range: 118 ms … 125 ms, [118, 125]."""
+    return label.strip() in _UP_TO or (is_opened and label.strip() == ",")
+
+
+def _without_lower_end(facts: list[_Fact]) -> list[_Fact]:
+    """The numbers before the end of a range, without its beginning unless that is a statistic of its own."""
+    return facts if parse_header(facts[-1].name).statistic else facts[:-1]
 
 
 def _named_by_place(fact: _Fact, line: str, match: re.Match[str], before: Sequence[_Fact], is_last: bool) -> _Fact:
