@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -27,10 +28,10 @@ from scalecurve.formats.tables.cells import (
     only_parted,
     parse_cell,
 )
-from scalecurve.formats.tables.filters import judged, may_filter, without_summaries
+from scalecurve.formats.tables.filters import Verdicts, judged, may_filter, without_summaries
 from scalecurve.formats.tables.structure import ENOUGH_FAULTS
 from scalecurve.formats.tables.work import Mask, Meaning, TableWork
-from scalecurve.study import Quantity
+from scalecurve.study import Quantity, Regime
 from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray, IntArray
 
 MOST_OF_A_SWEEP = 20
@@ -51,18 +52,22 @@ def keep_where(work: TableWork) -> None:
         work.keep &= good
 
 
-def filter_rows(work: TableWork) -> None:
-    """Leave out the rows that a column marks as failed or as warm-up; a mark that is not understood is asked about."""
-    grid = work.grid
+def _judged_columns(work: TableWork) -> Iterator[tuple[int, list[str], Verdicts]]:
+    """The columns that may say which rows count: their places, their labels, and whether a row of each label does."""
     for i, head in enumerate(work.view.heads):
         if i in (work.chosen.k, work.chosen.value) or i in work.chosen.long.parts:
             continue
-        if not head.is_repeat and not may_filter(head, grid.columns[i]):
-            continue
-        labels = labels_of(grid.columns[i])
-        verdicts = without_summaries(labels) if head.is_repeat else judged(head, labels)
-        if verdicts is None:
-            continue
+        if head.is_repeat or may_filter(head, work.grid.columns[i]):
+            labels = labels_of(work.grid.columns[i])
+            verdicts = without_summaries(labels) if head.is_repeat else judged(head, labels)
+            if verdicts is not None:
+                yield i, labels, verdicts
+
+
+def filter_rows(work: TableWork) -> None:
+    """Leave out the rows that a column marks as failed or as warm-up; a mark that is not understood is asked about."""
+    grid = work.grid
+    for i, labels, verdicts in _judged_columns(work):
         values = grid.columns[work.chosen.value]
         pairs = zip(labels, values, strict=True)
         unclear = [label for label, value in pairs if verdicts[label] is None and not no_result(value)]
@@ -85,16 +90,23 @@ def filter_rows(work: TableWork) -> None:
         raise FormatError(Fault("no run succeeded", remedy="a study needs at least one observation"))
 
 
-def filter_regime(work: TableWork) -> None:
-    """Keep the rows of the stated regime where a column calls some strong and others weak."""
-    regime = work.options.regime
+def _regime_columns(work: TableWork) -> Iterator[tuple[int, list[Regime | None], set[Regime]]]:
+    """The columns that state the regime of every row: their places, what they say, and that of the rows kept."""
+    if work.options.series is not None:
+        return
     for i in range(work.view.width):
         if i in (work.chosen.k, work.chosen.value) or isinstance(work.grid.columns[i], np.ndarray):
             continue
         said = [regime_named(label) for label in labels_of(work.grid.columns[i])]
-        named = {label for label, kept in zip(said, work.keep, strict=True) if kept}
-        if not named or None in named or work.options.series is not None:
-            continue
+        kept = list(compress(said, work.keep))
+        if kept and None not in kept:
+            yield i, said, set(filter(None, kept))
+
+
+def filter_regime(work: TableWork) -> None:
+    """Keep the rows of the stated regime where a column calls some strong and others weak."""
+    regime = work.options.regime
+    for i, said, named in _regime_columns(work):
         if named == {regime} or (len(named) == 1 and regime is None):
             continue
         text = f"the column {work.name(i)} states the regime of each row"

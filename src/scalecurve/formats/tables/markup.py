@@ -17,6 +17,7 @@ from scalecurve.formats.headers import (
     SHELL_TIMES,
     WORDS,
     WORKER_NOUNS,
+    ValueColumn,
     counted_per_worker,
     in_english,
     parse_header,
@@ -143,18 +144,26 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
     barred, marks = [own for own in barred if own[0] not in types], marks | types
     if len(barred) < 2:
         return None
-    heads = _heads(barred, marks, split)
-    if is_wiki:
-        heads = [own for own in lines if re.match(r"[!|](?![-}+])", own[1].strip())][:1]
-    elif any(line == "|===" for _, line in lines):  # AsciiDoc
-        heads = barred[:1]
-    elif not heads:
-        widths = {len(split(line)) for _, line in barred[:COMPARED]}
-        is_labelled = all(re.search(r"[^\W\d].*\d", cell) for cell in split(barred[0][1]))  # ranks 1 | time = 3 s
-        if len(widths) != 1 or widths == {1} or len(barred) < 0.6 * len(lines) or is_labelled:
-            return None
-        heads = barred[:1]
-    return _bar_tables(_all_lines(source), heads, marks, split)
+    heads = _heads_of_bars(lines, barred, marks, split)
+    return _bar_tables(_all_lines(source), heads, marks, split) if heads else None
+
+
+def _heads_of_bars(
+    lines: Lines, barred: Lines, marks: set[int], split: Callable[[str], list[str]]
+) -> Sequence[tuple[int, str]]:
+    """The lines that begin tables of bars; none where the bars part no cells."""
+    if split is _wiki_cells:
+        return [own for own in lines if re.match(r"[!|](?![-}+])", own[1].strip())][:1]
+    is_asciidoc = any(line == "|===" for _, line in lines)
+    heads = [] if is_asciidoc else _heads(barred, marks, split)
+    return heads or (barred[:1] if is_asciidoc or _is_table_of_bars(barred, len(lines), split) else [])
+
+
+def _is_table_of_bars(barred: Lines, lines: int, split: Callable[[str], list[str]]) -> bool:
+    """Whether lines with bars and no rule are a table: most of the text, of one width, the first line names alone."""
+    widths = {len(split(line)) for _, line in barred[:COMPARED]}
+    is_labelled = all(re.search(r"[^\W\d].*\d", cell) for cell in split(barred[0][1]))  # ranks 1 | time = 3 s
+    return len(widths) == 1 and widths != {1} and len(barred) >= 0.6 * lines and not is_labelled
 
 
 def _bar_tables(everything: Lines, heads: Lines, marks: set[int], split: Callable[[str], list[str]]) -> TableLayout:
@@ -340,14 +349,7 @@ def _with_setting_as_k(layout: TableLayout, lead: str, lines: int) -> TableLayou
     and never by more than it.
     """
     grid = layout.tables[0].grid
-    counts = [float(cell) for cell in grid.columns[0]]
-    measured = [i for i, name in enumerate(grid.headers) if i and _is_measured(name, grid.columns[i][0])]
-    values = [parse_cell(cell) for cell in grid.columns[measured[0]]] if measured else []
-    at: dict[float, list[float]] = {}
-    for count, own in zip(counts, values, strict=False):
-        if own is not None and (own.unit is None or own.unit.quantity is Quantity.SECONDS):
-            at.setdefault(count, []).append(own.value)
-    points = [(k, sum(own) / len(own)) for k, own in sorted(at.items())]
+    points = _times_by_k(grid)
     falls = all(b[1] < a[1] <= 1.1 * b[1] * b[0] / a[0] for a, b in pairwise(points))
     is_short = len(lead) < 3 and lead.strip("-").lower() in SHORT_NAMES
     is_of_workers = is_short or lead.startswith(ARGUMENT)
@@ -355,6 +357,18 @@ def _with_setting_as_k(layout: TableLayout, lead: str, lines: int) -> TableLayou
         headers = ("workers", *grid.headers[1:])
         return _whole([NamedTable("", replace(grid, headers=headers))], ":")
     return layout if len(points) > 1 and lines <= 2 * grid.rows else None
+
+
+def _times_by_k(grid: CellGrid) -> list[tuple[float, float]]:
+    """Each value of the first column, rising, with the mean of the first measured column if that may be a time."""
+    measured = (i for i, name in enumerate(grid.headers) if i and _is_measured(name, grid.columns[i][0]))
+    place = next(measured, None)
+    times: dict[float, list[float]] = {}
+    for count, cell in zip(grid.columns[0], () if place is None else grid.columns[place], strict=False):
+        own = parse_cell(cell)
+        if own is not None and (own.unit is None or own.unit.quantity is Quantity.SECONDS):
+            times.setdefault(float(count), []).append(own.value)
+    return [(k, sum(own) / len(own)) for k, own in sorted(times.items())]
 
 
 def _layout_of_runs(rows: list[dict[str, str]], numbers: list[int], lead: str, shared: set[str]) -> TableLayout | None:
@@ -419,18 +433,17 @@ def _runs(
         if not own and not is_rule(line):
             log.above = line if texts[line] < starts - 1 else log.above
             log.below = line
-        leads = [fact.cell for fact in own if fact.name == lead]
-        if leads and not log.is_said_again(leads[0]):
-            log.begin(number, line, leads[0], len(own))
-        is_timed = any(_is_measured(fact.name, fact.cell) for fact in own)
-        if log.rows and (pattern("markup.crashed").search(line) or (is_timed and FAILED_MARK.search(line))):
-            log.rows[-1]["status"] = "failed"
-        for fact in own:
-            log.add(fact, number)
-    rows = log.rows
-    if len({row.get(SECTION) for row in rows}) < 2:
-        rows = [{name: cell for name, cell in row.items() if name != SECTION} for row in rows]
-    return rows, log.numbers
+        log.read(number, line, own)
+    if len({row.get(SECTION) for row in log.rows}) < 2:
+        for row in log.rows:
+            row.pop(SECTION, None)
+    return log.rows, log.numbers
+
+
+def _says_failed(line: str, facts: Sequence[_Fact]) -> bool:
+    """Whether a line reports a crash, or marks its own measurement as failed."""
+    is_timed = any(_is_measured(fact.name, fact.cell) for fact in facts)
+    return bool(pattern("markup.crashed").search(line) or (is_timed and FAILED_MARK.search(line)))
 
 
 @dataclass
@@ -446,6 +459,16 @@ class _RunLog:
     behind: dict[str, str] = field(default_factory=dict)
     above: str = ""
     below: str = ""
+
+    def read(self, number: int, line: str, facts: Sequence[_Fact]) -> None:
+        """A line: another K begins a run; the rest belongs to the present one."""
+        count = next((fact.cell for fact in facts if fact.name == self.lead), None)
+        if count is not None and not self.is_said_again(count):
+            self.begin(number, line, count, len(facts))
+        if self.rows and _says_failed(line, facts):
+            self.rows[-1]["status"] = "failed"
+        for fact in facts:
+            self.add(fact, number)
 
     def is_said_again(self, count: str) -> bool:
         """Whether this K is that of the present run, of which nothing was measured yet."""
@@ -484,24 +507,42 @@ class _RunLog:
 def _facts(line: str) -> list[_Fact]:
     """The named numbers of a line, from left to right."""
     line = line[:1000]
-    facts, end, is_opened = _facts_named_behind(line), 0, False
-    for match in () if facts else pattern("markup.numeral").finditer(line):
+    if facts := _facts_named_behind(line):
+        return facts
+    end, is_opened = 0, False
+    for match in pattern("markup.numeral").finditer(line):
         if match.start() < end:
             continue  # the spread of the number before it
         label = line[end : match.start()]
-        if facts and (label.strip() in _UP_TO or (is_opened and label.strip() == ",")):  # 118 ms … 125 ms, [118, 125]
-            facts, end = facts if parse_header(facts[-1].name).statistic else facts[:-1], match.end()
+        if facts and _is_up_to(label, is_opened):
+            facts, end = _without_lower_end(facts), match.end()
             continue
         if facts and parse_header(facts[-1].name).is_derived and not any(sign.isalpha() for sign in label):
             continue  # Speedup: 8.1 s / 4.2 s = 1.93
         is_opened = label.rstrip().endswith("[")
         fact, end = _fact_at(line, label, match)
-        if not fact.counts and not fact.is_setting and _is_argument(line, match):
-            fact = _Fact(f"{ARGUMENT}{len(facts) + 1}", fact.cell, counts=False, is_setting=True)
-        if not fact.name and len(facts) == 1 and facts[0].is_setting and end == len(line.rstrip()):
-            fact = _Fact(BARE, match["value"], counts=False)  # T=4 5.4
+        fact = _named_by_place(fact, line, match, facts, is_last=end == len(line.rstrip()))
         facts += [fact] if fact.name else []
     return facts
+
+
+def _is_up_to(label: str, is_opened: bool) -> bool:
+    """Whether the number behind a label ends a range: 118 ms … 125 ms, [118, 125]."""
+    return label.strip() in _UP_TO or (is_opened and label.strip() == ",")
+
+
+def _without_lower_end(facts: list[_Fact]) -> list[_Fact]:
+    """The numbers before the end of a range, without its beginning unless that is a statistic of its own."""
+    return facts if parse_header(facts[-1].name).statistic else facts[:-1]
+
+
+def _named_by_place(fact: _Fact, line: str, match: re.Match[str], before: Sequence[_Fact], is_last: bool) -> _Fact:
+    """The number under the name that its place gives it: an argument of a command, or the value behind a setting."""
+    if not fact.counts and not fact.is_setting and _is_argument(line, match):
+        fact = _Fact(f"{ARGUMENT}{len(before) + 1}", fact.cell, counts=False, is_setting=True)
+    if not fact.name and len(before) == 1 and before[0].is_setting and is_last:
+        return _Fact(BARE, match["value"], counts=False)  # T=4 5.4
+    return fact
 
 
 def _is_argument(line: str, match: re.Match[str]) -> bool:
@@ -519,32 +560,44 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
     """The number at one place of a line, named by the label before it or the words behind it; and where it ends."""
     if (count := _count_at(line, match)) is not None:
         return count
-    cell, end, unit = match["value"], match.end(), match["unit"] or ""
-    meaning = None if line[end : end + 1] == "=" else unit_of(unit)  # N=1024 threads=4
-    if meaning is None and unit in THOUSANDS and line[match.end("value")] == unit:  # 15.05M
-        cell, unit = f"{cell}{unit}", ""
-    elif meaning is None:
-        end, unit = match.end("value"), ""
-        meaning = None if cell[-1].isdecimal() or (clock := parse_cell(cell)) is None else clock.unit  # 2m5s, 2'5"
-    name = _name_in(label)
-    words = parse_header(name).words
+    cell, unit, meaning, end = _amount_at(line, match)
     if spread := pattern("markup.spread_behind").match(line, end):
         end, unit = spread.end(), f"{unit} {spread[0].strip()}".strip()
     behind = pattern("markup.behind").match(line, end) if meaning is not None else None
+    words_behind = behind[1].strip() if behind else ""
+    name = _name_in(label)
+    words = parse_header(name).words
     if not any(sign.isalpha() for sign in name):
-        per = unit.partition("/")[2]  # 1.9 s/step 22 days/ns
-        is_time = meaning is not None and meaning.quantity is Quantity.SECONDS
-        name = "" if meaning is None else unit if not is_time else f"time per {per}" if per else "time"
+        name = "" if meaning is None else _name_by_unit(meaning, unit)
         if behind and not pattern("markup.numeral").match(line, behind.end()):  # 10.2 seconds time elapsed
-            name, end = behind[1].strip(), behind.end()
-    counted = _counted(name, words) if cell.isdecimal() and not unit else []
-    is_time = name[:1] != "-" and bool({*words} & (WORDS["time"] | WORDS["rate"] | {"per", "id"}))
-    words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
-    if len(counted) == 1 and not is_time:
+            name, end = words_behind, behind.end()
+    words_behind = "" if name == words_behind else words_behind[:60]
+    is_whole = cell.isdecimal() and not unit
+    counted = _counted(name, words) if is_whole else []
+    if len(counted) == 1:
         return _Fact(counted[0], cell, True, words_behind), end
-    is_plain = cell.isdecimal() and not unit and int(cell) > 0 and counted_per_worker(name) is None
-    is_setting = is_plain and SETTING.search(label) is not None
+    is_setting = is_whole and int(cell) > 0 and counted_per_worker(name) is None and SETTING.search(label) is not None
     return _Fact(name[:60], f"{cell} {unit}".strip(), False, words_behind, is_setting), end
+
+
+def _amount_at(line: str, match: re.Match[str]) -> tuple[str, str, ValueColumn | None, int]:
+    """The number at one place of a line: its cell, its unit, what the two mean, and where they end."""
+    cell, unit, end = match["value"], match["unit"] or "", match.end()
+    meaning = None if line[end : end + 1] == "=" else unit_of(unit)  # N=1024 threads=4
+    if meaning is not None:
+        return cell, unit, meaning, end
+    if unit in THOUSANDS and line[match.end("value")] == unit:  # 15.05M
+        return f"{cell}{unit}", "", None, end
+    clock = None if cell[-1].isdecimal() else parse_cell(cell)  # 2m5s, 2'5"
+    return cell, "", clock.unit if clock else None, match.end("value")
+
+
+def _name_by_unit(meaning: ValueColumn, unit: str) -> str:
+    """The name of a number that has only a unit: a rate is its unit; 1.9 s/step, 22 days/ns are times per step, ns."""
+    if meaning.quantity is not Quantity.SECONDS:
+        return unit
+    per = unit.partition("/")[2]
+    return f"time per {per}" if per else "time"
 
 
 def _count_at(line: str, match: re.Match[str]) -> tuple[_Fact, int] | None:
@@ -587,7 +640,8 @@ def _counted(name: str, words: Sequence[str]) -> list[str]:
     """What a number of that name counts: threads, ranks, clients; empty where it counts none of them."""
     if name == "K" or name in ("-t", "-j"):
         return ["workers"]
-    if parse_header(name).statistic is not None:  # MAX_THREADS = 16 bounds the counts of the runs
+    is_time = name[:1] != "-" and not {*words}.isdisjoint(WORDS["time"] | WORDS["rate"] | {"per", "id"})
+    if is_time or parse_header(name).statistic is not None:  # MAX_THREADS = 16 bounds the counts of the runs
         return []
     if words[-1:] == ("size",) and (unit_of_size := worker_unit(name)):  # world_size=2
         return [unit_of_size]
