@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,7 @@ def job_place(model: Transformer, layout: Layout, seq: int, precision: str) -> t
     doubled |= {"tokens": layout.micro * seq, "hidden": model.hidden, "layers": model.layers, "seq": seq}
     modes = {"precision": MODES[precision], "zero": layout.zero, "sequence_parallel": layout.sequence_parallel,
              "recompute": min(RECOMPUTE[layout.recompute], 2)}  # fmt: skip
-    steps = {name: np.log2(value) for name, value in doubled.items()} | modes
+    steps = {name: math.log2(value) for name, value in doubled.items()} | modes
     return tuple(APART[name] * float(steps[name]) for name in APART)
 
 
