@@ -30,6 +30,7 @@ SURELY_TOKENS = 262_144  # below it such a number must be whole sequences, since
 _BATCH_UNIT = re.compile(
     r"(?P<amount>.*?[\dkKMGTi.])\s*(?P<unit>tok(?:ens?)?|seq(?:uences?|s)?|samples?)", re.IGNORECASE
 )
+LARGEST_BATCH = 1e12  # tokens or sequences, ten thousand times the largest published
 LARGEST = 1e30  # of any number of a plan: products of several stay finite
 KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 OBJECTIVES = {"time": "run_seconds", "cost": "run_usd", "energy": "run_joules"}
@@ -233,6 +234,8 @@ def read_batch(batch: float | str, seq: int) -> GlobalBatch:
     unit = _BATCH_UNIT.fullmatch(batch.strip()) if isinstance(batch, str) else None
     amount = unit["amount"].strip() if unit else batch
     value = read_count(amount, "batch")
+    if value > LARGEST_BATCH:
+        raise InputError(Fault("no run takes so large a batch", "batch", f"{value:g}", "write at most 1T tokens"))
     bare = unit is None and (not isinstance(batch, str) or batch.strip().isdecimal())
     if unit and unit["unit"].lower().startswith("tok"):
         return whole_sequences(amount, seq)

@@ -703,6 +703,8 @@ def test_a_budget_that_many_accelerators_miss_is_kept_by_fewer():
     assert there.run_usd <= 2000 < twice.run_usd
 
 
-def test_a_batch_beyond_every_run_is_planned() -> None:
-    planned = plan_training("llama3-8b", "h100", gpus=[64], batch="fixed:1e40", seq=8192)
+def test_a_batch_beyond_every_run_is_planned_up_to_a_limit() -> None:
+    planned = plan_training("llama3-8b", "h100", gpus=[64], batch="fixed:1e12", seq=8192)
     assert planned.rows[0].outcome.step.high > planned.rows[0].outcome.step.low
+    with pytest.raises(InputError, match="write at most 1T tokens"):
+        plan_training("llama3-8b", "h100", gpus=[64], batch="fixed:1e40", seq=8192)
