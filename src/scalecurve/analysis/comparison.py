@@ -97,13 +97,13 @@ class Comparison(Result):
         change = abs(worst.value.value - 1)
         where = f"at K = {worst.k}" if len(changed) < len(self.rows) else f"at every K, most at K = {worst.k}"
         first, second = short_name(self.first), short_name(self.second)
+        begin = second
         if first == second:
-            first, second = "the first", "the second study"
-        decision = f"{second} is {worst.verdict} than {first} {where}: by {change:.1%}."
-        decision = decision.replace("the second", "The second", 1) if self.first == self.second else decision
+            first, second, begin = "the first", "the second study", "The second study"
+        decision = f"{begin} is {worst.verdict} than {first} {where}: by {change:.1%}."
         tested = [row for row in self.rows if row.value.low is not None]
         if not tested:
-            return self._answer_of_single_runs(second)
+            return self._answer_of_single_runs(begin)
         if unclear := [row for row in tested if not changed and row.is_open]:
             return _cannot_tell(f"{first} and {second}", unclear, [row for row in tested if row not in unclear])
         if not changed:
