@@ -108,7 +108,7 @@ class Detection:
 
     def as_plain(self) -> Detection:
         """The same file for the last reader of its kind, which takes any table or text."""
-        return replace(self, reader=READERS[self.kind][-1].load(), evidence="no marks of another format with a K")
+        return replace(self, reader=READERS[self.kind][-1].load(), evidence="the report states no K, and its lines do")
 
     def read(self, options: ReadOptions) -> Any:
         """What the file holds; an error of the reader gets the name of the file."""
